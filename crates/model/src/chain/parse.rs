@@ -1,0 +1,518 @@
+//! The rules of a chain.
+
+use serde_json::{Map, Value, json};
+
+use super::fields::{Fields, clip};
+use super::{Node, NodeChain, NodeSpec, NodeWork, Problem};
+use crate::element::ElementType;
+use crate::ids::NodeId;
+use crate::settings::{ChunkOptions, ChunkStrategy, PartitionOptions, Strategy};
+
+/// Nodes a chain may have.
+const MAX_NODES: usize = 32;
+
+const PARTITION: [&str; 3] = ["vlm", "unstructured_api", "service_api"];
+const CHUNK: [&str; 3] = ["chunk_by_title", "chunk_by_character", "chunk_by_page"];
+/// Chunkers of the interface that need a model and are not there yet.
+const CHUNK_LATER: [&str; 3] = ["chunk_by_similarity", "chunk_by_contextual", "chunk_by_table_merging"];
+const PROMPTER: [&str; 15] = [
+    "anthropic_image_description",
+    "bedrock_image_description",
+    "openai_image_description",
+    "vertexai_image_description",
+    "anthropic_table_description",
+    "bedrock_table_description",
+    "openai_table_description",
+    "vertexai_table_description",
+    "anthropic_table2html",
+    "openai_table2html",
+    "twopass_table2html",
+    "anthropic_ner",
+    "openai_ner",
+    "anthropic_ocr",
+    "openai_ocr",
+];
+const EMBED: [&str; 5] = ["azure_openai", "bedrock", "togetherai", "voyageai", "ibm"];
+
+/// Reads a chain from a request's JSON value found at `loc`.
+///
+/// Gives every node an id, keeps the client's `type` and `subtype` words, and refuses by name what
+/// docmill does not do. All problems are reported, not just the first.
+pub fn parse(value: &Value, loc: &[Value]) -> Result<(NodeChain, Vec<NodeSpec>), Vec<Problem>> {
+    let Some(items) = value.as_array() else {
+        return Err(vec![Problem::new(loc, "list_type", "input should be a list of nodes")]);
+    };
+    if items.is_empty() {
+        return Err(vec![Problem::new(
+            loc,
+            "too_short",
+            "the chain needs at least a partition node",
+        )]);
+    }
+    if items.len() > MAX_NODES {
+        return Err(vec![Problem::new(
+            loc,
+            "too_long",
+            format!("a chain has at most {MAX_NODES} nodes"),
+        )]);
+    }
+    let mut problems = Vec::new();
+    let mut nodes: Vec<Node> = Vec::new();
+    let mut specs = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        let mut at = loc.to_vec();
+        at.push(json!(index));
+        match parse_node(item, &at) {
+            Ok((node, spec)) => {
+                if nodes.iter().any(|other| other.id == node.id) {
+                    problems.push(Problem::new(
+                        &[at.as_slice(), &[json!("id")]].concat(),
+                        "value_error",
+                        "two nodes have this id",
+                    ));
+                }
+                check_place(&nodes, &node, &at, &mut problems);
+                nodes.push(node);
+                specs.push(spec);
+            }
+            Err(more) => problems.extend(more),
+        }
+    }
+    if problems.is_empty() {
+        Ok((NodeChain { nodes }, specs))
+    } else {
+        Err(problems)
+    }
+}
+
+fn check_place(before: &[Node], node: &Node, at: &[Value], problems: &mut Vec<Problem>) {
+    let partitioned = before.iter().any(|n| matches!(n.work, NodeWork::Partition(_)));
+    let chunked = before.iter().any(|n| matches!(n.work, NodeWork::Chunk(_)));
+    let message = match node.work {
+        NodeWork::Partition(_) if partitioned => "a chain has exactly one partition node",
+        NodeWork::Partition(_) if !before.is_empty() => "the partition node comes first",
+        NodeWork::Chunk(_) if !partitioned => "a chunk node comes after the partition node",
+        NodeWork::Chunk(_) if chunked => "a chain has at most one chunk node of this kind",
+        _ => return,
+    };
+    problems.push(Problem::new(at, "value_error", message));
+}
+
+fn parse_node(item: &Value, at: &[Value]) -> Result<(Node, NodeSpec), Vec<Problem>> {
+    let path = |name: &str| [at, &[json!(name)]].concat();
+    let Some(map) = item.as_object() else {
+        return Err(vec![Problem::new(at, "dict_type", "input should be an object")]);
+    };
+    let mut problems = Vec::new();
+    let mut text = |name: &str| match map.get(name) {
+        Some(Value::String(text)) => Some(text.clone()),
+        Some(Value::Null) | None => {
+            problems.push(Problem::new(&path(name), "missing", "field required"));
+            None
+        }
+        Some(_) => {
+            problems.push(Problem::new(&path(name), "string_type", "input should be a string"));
+            None
+        }
+    };
+    let (name, kind, subtype) = (text("name"), text("type"), text("subtype"));
+    let id = match map.get("id") {
+        None | Some(Value::Null) => Some(NodeId::new()),
+        Some(Value::String(id)) if id.is_empty() => Some(NodeId::new()),
+        Some(Value::String(id)) => id.parse().ok(),
+        Some(_) => None,
+    };
+    if id.is_none() {
+        problems.push(Problem::new(&path("id"), "uuid_parsing", "input should be a UUID"));
+    }
+    let empty = Map::new();
+    let settings = match map.get("settings") {
+        None | Some(Value::Null) => &empty,
+        Some(Value::Object(settings)) => settings,
+        Some(_) => {
+            problems.push(Problem::new(
+                &path("settings"),
+                "dict_type",
+                "input should be an object",
+            ));
+            &empty
+        }
+    };
+    let (Some(name), Some(kind), Some(subtype), Some(id)) = (name, kind, subtype, id) else {
+        return Err(problems);
+    };
+    // One published sample has the two words the wrong way round; there is no doubt what it means.
+    let (kind, subtype) = if kind == "vlm" && subtype == "partition" {
+        (subtype, kind)
+    } else {
+        (kind, subtype)
+    };
+    match parse_work(&kind, &subtype, settings, at) {
+        Ok(work) if problems.is_empty() => {
+            let spec = NodeSpec {
+                id: Some(id),
+                name: name.clone(),
+                kind: kind.clone(),
+                subtype: subtype.clone(),
+                settings: settings.clone(),
+            };
+            Ok((
+                Node {
+                    id,
+                    name,
+                    kind,
+                    subtype,
+                    work,
+                },
+                spec,
+            ))
+        }
+        Ok(_) => Err(problems),
+        Err(more) => {
+            problems.extend(more);
+            Err(problems)
+        }
+    }
+}
+
+fn parse_work(
+    kind: &str,
+    subtype: &str,
+    settings: &Map<String, Value>,
+    at: &[Value],
+) -> Result<NodeWork, Vec<Problem>> {
+    let fields = Fields::new([at, &[json!("settings")]].concat(), settings);
+    let refuse =
+        |field: &str, msg: String| Err(vec![Problem::new(&[at, &[json!(field)]].concat(), "value_error", msg)]);
+    match kind {
+        "partition" => match subtype {
+            "vlm" => vlm(fields),
+            "unstructured_api" | "service_api" => partition(fields),
+            other => refuse("subtype", unknown("partition subtype", other, &PARTITION)),
+        },
+        "chunk" => match subtype {
+            "chunk_by_title" => chunk(fields, ChunkStrategy::ByTitle),
+            "chunk_by_character" => chunk(fields, ChunkStrategy::ByCharacter),
+            "chunk_by_page" => chunk(fields, ChunkStrategy::ByPage),
+            later if CHUNK_LATER.contains(&later) => refuse(
+                "subtype",
+                format!(
+                    "`{later}` is not available in this version; available are {}",
+                    CHUNK.join(", ")
+                ),
+            ),
+            other => refuse("subtype", unknown("chunk subtype", other, &CHUNK)),
+        },
+        "prompter" if PROMPTER.contains(&subtype) || subtype == "bedrock_ocr" => {
+            refuse("subtype", needs_provider(subtype))
+        }
+        "prompter" => refuse("subtype", unknown("prompter subtype", subtype, &PROMPTER)),
+        "embed" if EMBED.contains(&subtype) => refuse("subtype", needs_provider(subtype)),
+        "embed" => refuse("subtype", unknown("embed subtype", subtype, &EMBED)),
+        "structured_data_extractor" => refuse(
+            "type",
+            "`structured_data_extractor` is not available in this version".into(),
+        ),
+        other => refuse(
+            "type",
+            unknown("node type", other, &["partition", "chunk", "prompter", "embed"]),
+        ),
+    }
+}
+
+fn unknown(what: &str, name: &str, known: &[&str]) -> String {
+    format!("unknown {what} `{}`; known are {}", clip(name), known.join(", "))
+}
+
+fn needs_provider(subtype: &str) -> String {
+    format!(
+        "`{subtype}` needs a model provider, and this version of docmill calls none: run the chain without this node"
+    )
+}
+
+fn partition(mut fields: Fields) -> Result<NodeWork, Vec<Problem>> {
+    let mut options = PartitionOptions::default();
+    match fields.text("strategy") {
+        Some("auto") => options.strategy = Strategy::Auto,
+        Some("fast") => options.strategy = Strategy::Fast,
+        Some("hi_res") => options.strategy = Strategy::HiRes,
+        Some("ocr_only") => fields.problem(
+            "strategy",
+            "value_error",
+            "`ocr_only` is not available in this version, which has no OCR; use `auto`, `fast` or `hi_res`",
+        ),
+        Some("vlm") => fields.problem(
+            "strategy",
+            "value_error",
+            "`vlm` needs a model provider, and this version of docmill calls none; use `auto`, `fast` or `hi_res`",
+        ),
+        Some(_) => fields.problem(
+            "strategy",
+            "literal_error",
+            "input should be `auto`, `fast` or `hi_res`",
+        ),
+        // The interface calls it required, yet a published template has none.
+        None => {}
+    }
+    common(&mut fields, &mut options);
+    options.include_page_breaks = fields.boolean("include_page_breaks").unwrap_or(false);
+    let pdf = fields.boolean("pdf_infer_table_structure").unwrap_or(false);
+    options.infer_table_structure = fields.boolean("infer_table_structure").unwrap_or(false) || pdf;
+    options.xml_keep_tags = fields.boolean("xml_keep_tags").unwrap_or(false);
+    options.include_slide_notes = fields.boolean("include_slide_notes").unwrap_or(true);
+    options.coordinates = fields.boolean("coordinates").unwrap_or(false);
+    options.encoding = fields.text("encoding").map(str::to_owned);
+    options.password = fields.text("password").map(str::to_owned);
+    if let Some(number) = fields.count("starting_page_number", 1) {
+        options.starting_page_number = u32::try_from(number).unwrap_or(1);
+    }
+    let languages = fields.texts("languages").unwrap_or_default();
+    let ocr_languages = fields.texts("ocr_languages").unwrap_or_default();
+    // `ocr_languages` says what to recognise; only `languages` says what the text is in.
+    drop(ocr_languages);
+    options.languages = languages
+        .into_iter()
+        .filter(|l| !l.is_empty() && *l != "auto")
+        .map(str::to_owned)
+        .collect();
+    options.unique_element_ids = fields.boolean("unique_element_ids").unwrap_or(false);
+    fields.ignore(&[
+        "hi_res_model_name",
+        "skip_infer_table_types",
+        "table_ocr_agent",
+        "detect_language_per_element",
+    ]);
+    finish(fields, NodeWork::Partition(options))
+}
+
+fn vlm(mut fields: Fields) -> Result<NodeWork, Vec<Problem>> {
+    let mut options = PartitionOptions::default();
+    let dynamic = fields.boolean("is_dynamic").unwrap_or(false);
+    let allow_fast = fields.boolean("allow_fast").unwrap_or(true);
+    if !(dynamic && allow_fast) {
+        fields.problem(
+            "is_dynamic", "value_error",
+            "without `is_dynamic: true` and `allow_fast: true` every page goes to a model provider, and this version of docmill calls none",
+        );
+    }
+    common(&mut fields, &mut options);
+    options.unique_element_ids = fields.boolean("unique_element_ids").unwrap_or(true);
+    options.infer_table_structure = true;
+    if let Some(format) = fields.text("output_format")
+        && !["text/html", "application/json"].contains(&format)
+    {
+        fields.problem(
+            "output_format",
+            "literal_error",
+            "input should be `text/html` or `application/json`",
+        );
+    }
+    if fields.boolean("format_html").is_none() { /* absent, or a problem already noted */ }
+    fields.ignore(&["provider", "provider_api_key", "model", "strategy"]);
+    finish(fields, NodeWork::Partition(options))
+}
+
+/// Settings both partition subtypes take.
+fn common(fields: &mut Fields, options: &mut PartitionOptions) {
+    for name in fields.texts("exclude_elements").unwrap_or_default() {
+        match name.parse::<ElementType>() {
+            Ok(kind) => {
+                options.exclude_elements.insert(kind);
+            }
+            Err(_) => fields.problem(
+                "exclude_elements",
+                "literal_error",
+                format!("unknown element type `{}`", clip(name)),
+            ),
+        }
+    }
+    for name in fields.texts("extract_image_block_types").unwrap_or_default() {
+        let known = ElementType::ALL
+            .iter()
+            .any(|kind| kind.as_str().eq_ignore_ascii_case(name))
+            || name.parse::<ElementType>().is_ok();
+        if known {
+            options.extract_image_block_types.push(name.to_ascii_lowercase());
+        } else {
+            fields.problem(
+                "extract_image_block_types",
+                "literal_error",
+                format!("unknown element type `{}`", clip(name)),
+            );
+        }
+    }
+}
+
+fn chunk(mut fields: Fields, strategy: ChunkStrategy) -> Result<NodeWork, Vec<Problem>> {
+    let mut options = ChunkOptions::new(strategy);
+    let max = fields.count("max_characters", 1).unwrap_or(500);
+    options.max_characters = max;
+    options.new_after_n_chars = fields.count("new_after_n_chars", 0).unwrap_or(max).min(max);
+    options.overlap = fields.count("overlap", 0).unwrap_or(0);
+    if options.overlap >= max {
+        fields.problem(
+            "overlap",
+            "less_than",
+            format!("input should be less than max_characters ({max})"),
+        );
+    }
+    options.overlap_all = fields.boolean("overlap_all").unwrap_or(false);
+    options.include_orig_elements = fields.boolean("include_orig_elements").unwrap_or(false);
+    options.repeat_table_headers = fields.boolean("repeat_table_headers").unwrap_or(true);
+    options.isolate_table = fields.boolean("isolate_table").unwrap_or(true);
+    options.skip_table_chunking = fields.boolean("skip_table_chunking").unwrap_or(false);
+    if options.skip_table_chunking && !options.isolate_table {
+        fields.problem(
+            "skip_table_chunking",
+            "value_error",
+            "true requires isolate_table to be true",
+        );
+    }
+    options.combine_text_under_n_chars = max;
+    if strategy == ChunkStrategy::ByTitle {
+        options.multipage_sections = fields.boolean("multipage_sections").unwrap_or(false);
+        let name = if fields.has("combine_text_under_n_chars") {
+            "combine_text_under_n_chars"
+        } else {
+            "combine_under_n_chars"
+        };
+        options.combine_text_under_n_chars = fields.count(name, 0).unwrap_or(max);
+        if options.combine_text_under_n_chars > max {
+            fields.problem(
+                name,
+                "less_than_equal",
+                format!("input should be at most max_characters ({max})"),
+            );
+        }
+    } else {
+        fields.ignore(&[
+            "multipage_sections",
+            "combine_text_under_n_chars",
+            "combine_under_n_chars",
+        ]);
+    }
+    if fields.has("contextual_chunking_strategy") && fields.text("contextual_chunking_strategy") != Some("none") {
+        fields.problem(
+            "contextual_chunking_strategy",
+            "value_error",
+            "contextual chunking is not available in this version",
+        );
+    }
+    fields.ignore(&[
+        "unstructured_api_url",
+        "unstructured_api_key",
+        "service_api_url",
+        "service_api_key",
+    ]);
+    finish(fields, NodeWork::Chunk(options))
+}
+
+fn finish(fields: Fields, work: NodeWork) -> Result<NodeWork, Vec<Problem>> {
+    let problems = fields.finish();
+    if problems.is_empty() { Ok(work) } else { Err(problems) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(value: Value) -> Result<(NodeChain, Vec<NodeSpec>), Vec<Problem>> {
+        parse(&value, &[json!("body"), json!("job_nodes")])
+    }
+
+    fn problem(value: Value) -> (String, &'static str) {
+        let problems = one(value).unwrap_err();
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        (serde_json::to_string(&problems[0].loc).unwrap(), problems[0].kind)
+    }
+
+    fn partition_node() -> Value {
+        json!({"name": "P", "type": "partition", "subtype": "service_api", "settings": {"strategy": "hi_res"}})
+    }
+
+    #[test]
+    fn the_published_chain_is_taken_and_echoed() {
+        let (chain, specs) = one(json!([
+            {"name": "Partitioner", "type": "partition", "subtype": "unstructured_api",
+             "settings": {"strategy": "hi_res", "extract_image_block_types": ["image", "table"], "infer_table_structure": true}},
+            {"name": "Chunker", "type": "chunk", "subtype": "chunk_by_title",
+             "settings": {"max_characters": 1200, "new_after_n_chars": 1000, "overlap": 150}}
+        ]))
+        .unwrap();
+        assert_eq!(specs[0].subtype, "unstructured_api");
+        let NodeWork::Chunk(options) = &chain.nodes()[1].work else {
+            panic!("{chain:?}")
+        };
+        assert_eq!(
+            (options.max_characters, options.new_after_n_chars, options.overlap),
+            (1200, 1000, 150)
+        );
+        assert!(!options.multipage_sections && !options.include_orig_elements);
+    }
+
+    #[test]
+    fn each_wrong_chain_is_refused_where_it_is_wrong() {
+        let chunk = json!({"name": "C", "type": "chunk", "subtype": "chunk_by_title"});
+        assert_eq!(problem(json!({})).1, "list_type");
+        assert_eq!(problem(json!([])).1, "too_short");
+        assert_eq!(
+            problem(json!([partition_node(), partition_node()])).0,
+            r#"["body","job_nodes",1]"#
+        );
+        assert_eq!(problem(json!([chunk])).0, r#"["body","job_nodes",0]"#);
+        assert_eq!(
+            problem(json!([{"name": "P", "type": "partition", "subtype": "magic"}])).0,
+            r#"["body","job_nodes",0,"subtype"]"#
+        );
+        assert_eq!(
+            problem(json!([{"name": "P", "type": "wash", "subtype": "magic"}])).0,
+            r#"["body","job_nodes",0,"type"]"#
+        );
+        assert_eq!(
+            problem(json!([{"type": "partition", "subtype": "vlm", "settings": {"is_dynamic": true}}])).1,
+            "missing"
+        );
+        let with = |settings: Value| json!([partition_node(), {"name": "C", "type": "chunk", "subtype": "chunk_by_title", "settings": settings}]);
+        let at = |name: &str| format!(r#"["body","job_nodes",1,"settings","{name}"]"#);
+        assert_eq!(problem(with(json!({"max_characters": 0}))).0, at("max_characters"));
+        assert_eq!(
+            problem(with(json!({"max_characters": "many"}))),
+            (at("max_characters"), "int_type")
+        );
+        assert_eq!(problem(with(json!({"overlap": 500}))).0, at("overlap"));
+        assert_eq!(
+            problem(with(json!({"combine_text_under_n_chars": 501}))).0,
+            at("combine_text_under_n_chars")
+        );
+        assert_eq!(
+            problem(with(json!({"max_chars": 5}))),
+            (at("max_chars"), "extra_forbidden")
+        );
+        assert_eq!(
+            problem(with(json!({"skip_table_chunking": true, "isolate_table": false}))).0,
+            at("skip_table_chunking")
+        );
+    }
+
+    #[test]
+    fn what_needs_a_provider_is_refused_by_name() {
+        for (kind, subtype) in [("prompter", "openai_image_description"), ("embed", "voyageai")] {
+            let node = json!({"name": "N", "type": kind, "subtype": subtype, "settings": {"model": "m"}});
+            let problems = one(json!([partition_node(), node])).unwrap_err();
+            assert!(
+                problems[0].msg.contains(subtype) && problems[0].msg.contains("provider"),
+                "{problems:?}"
+            );
+        }
+        assert_eq!(
+            problem(json!([{"name": "P", "type": "partition", "subtype": "vlm", "settings": {"is_dynamic": false}}])).1,
+            "value_error"
+        );
+    }
+
+    #[test]
+    fn swapped_words_of_a_published_sample_are_understood() {
+        let (chain, _) = one(json!([{"name": "P", "type": "vlm", "subtype": "partition", "settings": {"is_dynamic": true, "allow_fast": true}}])).unwrap();
+        assert_eq!(chain.nodes()[0].subtype, "vlm");
+    }
+}

@@ -1,0 +1,83 @@
+//! What partitioning one file yields.
+
+use serde::{Deserialize, Serialize};
+
+use crate::element::Element;
+
+/// A partitioned document.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Document {
+    /// The elements in reading order.
+    pub elements: Vec<Element>,
+    /// Pages, slides or sheets, when the format has them.
+    #[serde(default)]
+    pub pages: Vec<PageInfo>,
+    /// What was not done, or not fully.
+    #[serde(default)]
+    pub warnings: Vec<Warning>,
+}
+
+/// One page.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PageInfo {
+    /// Page number, the first is 1.
+    pub number: u32,
+    /// Width in points, when the format fixes it.
+    pub width: Option<f64>,
+    /// Height in points, when the format fixes it.
+    pub height: Option<f64>,
+}
+
+/// Something a reader of the output should know.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Warning {
+    /// Stable code.
+    pub code: WarningCode,
+    /// What happened, for people.
+    pub message: String,
+    /// The page it concerns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page_number: Option<u32>,
+}
+
+impl Warning {
+    /// A warning about the whole document.
+    pub fn new(code: WarningCode, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            page_number: None,
+        }
+    }
+
+    /// A warning about one page.
+    pub fn on_page(code: WarningCode, page_number: u32, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            page_number: Some(page_number),
+        }
+    }
+}
+
+/// The closed list of warnings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WarningCode {
+    /// The file held content but no element came out.
+    NoElements,
+    /// A page without a text layer was not read, because there is no OCR.
+    OcrNotDone,
+    /// Pictures were asked for as `image_base64` and left out.
+    ImageBlocksNotExtracted,
+    /// Tables on pages were not looked for.
+    TableStructureNotInferred,
+    /// A part of the file could not be read and was skipped.
+    PartUnreadable,
+    /// Bytes that are no text in the file's encoding were replaced.
+    EncodingReplaced,
+    /// Something ended at a limit: the output is not the whole document.
+    Truncated,
+    /// An embedded or attached file was not partitioned.
+    AttachmentSkipped,
+}

@@ -1,0 +1,66 @@
+//! Partitions corpus documents in this process: `corpus OUT DOCS_DIR [SUBSTRING...]` writes
+//! `OUT/<name>.json` for every `DOCS_DIR/<name>/source.*` whose name or extension contains a substring.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use docmill_model::limits::ParseLimits;
+use docmill_model::settings::PartitionOptions;
+use docmill_partition::{Input, partition};
+
+fn main() {
+    let mut args = std::env::args().skip(1);
+    let out = PathBuf::from(args.next().expect("OUT"));
+    let docs = PathBuf::from(args.next().expect("DOCS_DIR"));
+    let wanted: Vec<String> = args.collect();
+    std::fs::create_dir_all(&out).unwrap();
+    let mut names: Vec<_> = std::fs::read_dir(&docs).unwrap().map(|e| e.unwrap().path()).collect();
+    names.sort();
+    for folder in names {
+        let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+        let Some(source) = std::fs::read_dir(&folder)
+            .unwrap()
+            .map(|e| e.unwrap().path())
+            .find(|p| p.file_stem().is_some_and(|s| s == "source"))
+        else {
+            continue;
+        };
+        let filename = source.file_name().unwrap().to_string_lossy().into_owned();
+        if !wanted.is_empty() && !wanted.iter().any(|w| name.contains(w) || filename.ends_with(w)) {
+            continue;
+        }
+        let input = Input {
+            bytes: Arc::new(std::fs::read(&source).unwrap()),
+            filename: Some(filename),
+            content_type: None,
+        };
+        let start = Instant::now();
+        let result = partition(
+            &input,
+            &PartitionOptions {
+                coordinates: true,
+                infer_table_structure: true,
+                ..Default::default()
+            },
+            &ParseLimits::default(),
+            &mut |_| {},
+        );
+        let ms = start.elapsed().as_secs_f64() * 1e3;
+        match result {
+            Ok(document) => {
+                println!(
+                    "{name:<46} {ms:8.1} ms {:5} elements {} warnings",
+                    document.elements.len(),
+                    document.warnings.len()
+                );
+                std::fs::write(
+                    out.join(format!("{name}.json")),
+                    serde_json::to_vec_pretty(&document.elements).unwrap(),
+                )
+                .unwrap();
+            }
+            Err(error) => println!("{name:<46} {ms:8.1} ms ERROR {}: {error}", error.code()),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! What a reader works with: options, limits, and the document it builds.
+
+use docmill_model::limits::ParseLimits;
+use docmill_model::settings::PartitionOptions;
+use docmill_model::{Document, Element, PageInfo, Warning};
+
+use crate::error::PartitionError;
+
+/// How far a reader has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Pages done.
+    pub pages_done: u32,
+    /// Pages there are; 0 for formats without pages.
+    pub pages_total: u32,
+    /// Elements found so far.
+    pub elements: u64,
+}
+
+/// Elements between two calls of the progress function.
+const ELEMENTS_PER_REPORT: usize = 256;
+
+pub(crate) struct Context<'a> {
+    pub(crate) filename: Option<&'a str>,
+    pub(crate) options: &'a PartitionOptions,
+    pub(crate) limits: &'a ParseLimits,
+    document: Document,
+    pages_done: u32,
+    pages_total: u32,
+    progress: &'a mut dyn FnMut(Progress),
+}
+
+impl<'a> Context<'a> {
+    pub(crate) fn new(
+        filename: Option<&'a str>,
+        options: &'a PartitionOptions,
+        limits: &'a ParseLimits,
+        progress: &'a mut dyn FnMut(Progress),
+    ) -> Self {
+        Self {
+            filename,
+            options,
+            limits,
+            document: Document::default(),
+            pages_done: 0,
+            pages_total: 0,
+            progress,
+        }
+    }
+
+    /// Adds an element; fails when the document has too many.
+    pub(crate) fn push(&mut self, element: Element) -> Result<(), PartitionError> {
+        if self.document.elements.len() as u64 >= self.limits.max_elements {
+            return Err(PartitionError::limit(
+                "max_elements",
+                self.limits.max_elements,
+                "elements",
+            ));
+        }
+        self.document.elements.push(element);
+        if self.document.elements.len().is_multiple_of(ELEMENTS_PER_REPORT) {
+            self.report();
+        }
+        Ok(())
+    }
+
+    /// The elements so far.
+    pub(crate) fn elements(&self) -> &[Element] {
+        &self.document.elements
+    }
+
+    /// The elements so far, to amend.
+    pub(crate) fn elements_mut(&mut self) -> &mut Vec<Element> {
+        &mut self.document.elements
+    }
+
+    /// Says how many pages there will be; fails when that is too many.
+    pub(crate) fn expect_pages(&mut self, total: usize) -> Result<(), PartitionError> {
+        match u32::try_from(total) {
+            Ok(total) if total <= self.limits.max_pages => {
+                self.pages_total = total;
+                Ok(())
+            }
+            _ => Err(PartitionError::limit(
+                "max_pages",
+                self.limits.max_pages.into(),
+                "pages",
+            )),
+        }
+    }
+
+    /// Records a page that has been read.
+    pub(crate) fn page_done(&mut self, page: PageInfo) {
+        self.document.pages.push(page);
+        self.pages_done += 1;
+        self.report();
+    }
+
+    pub(crate) fn warn(&mut self, warning: Warning) {
+        self.document.warnings.push(warning);
+    }
+
+    pub(crate) fn into_document(self) -> Document {
+        self.document
+    }
+
+    fn report(&mut self) {
+        (self.progress)(Progress {
+            pages_done: self.pages_done,
+            pages_total: self.pages_total,
+            elements: self.document.elements.len() as u64,
+        });
+    }
+}

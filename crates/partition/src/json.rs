@@ -1,0 +1,16 @@
+//! Reader of json files.
+
+use crate::context::Context;
+use crate::error::PartitionError;
+
+pub(crate) fn partition(_bytes: &[u8], _cx: &mut Context) -> Result<(), PartitionError> {
+    Err(PartitionError::Unsupported {
+        detected: "JSON".into(),
+    })
+}
+
+pub(crate) fn partition_lines(_bytes: &[u8], _cx: &mut Context) -> Result<(), PartitionError> {
+    Err(PartitionError::Unsupported {
+        detected: "NDJSON".into(),
+    })
+}
