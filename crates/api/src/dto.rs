@@ -1,0 +1,430 @@
+//! The shapes of answers. Nothing else is ever serialised to a client.
+
+use std::collections::BTreeMap;
+
+use docmill_model::chain::{NodeChain, Problem};
+use docmill_model::job::{JobStatus, TaskState};
+use docmill_model::template::Template;
+use docmill_model::time::{iso8601, iso8601_duration};
+use docmill_engine::RunningFiles;
+use docmill_store::{Job, JobFile};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+/// A job.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct JobInformation {
+    /// Id of the job.
+    #[schema(format = "uuid")]
+    id: String,
+    /// Id of its workflow; a job made from local files has a hidden temporary one.
+    #[schema(format = "uuid")]
+    workflow_id: String,
+    /// Name of its workflow.
+    workflow_name: String,
+    /// `SCHEDULED`, `IN_PROGRESS`, `COMPLETED`, `STOPPED` or `FAILED`.
+    status: String,
+    /// When it was accepted.
+    #[schema(format = "date-time")]
+    created_at: String,
+    /// How long it ran, as an ISO 8601 duration; null until it has ended.
+    runtime: Option<String>,
+    /// Ids of its files in the order of upload.
+    input_file_ids: Vec<String>,
+    /// Outputs that can be downloaded; null while there is none.
+    output_node_files: Option<Vec<NodeFileMetadata>>,
+    /// `ephemeral` for a chain given in the request, `template` for a template.
+    job_type: String,
+}
+
+/// The output of one node for one file.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct NodeFileMetadata {
+    /// Id of the node.
+    #[schema(format = "uuid")]
+    node_id: String,
+    /// Id of the file, the same at every node.
+    file_id: String,
+    /// Type of the node.
+    node_type: String,
+    /// Subtype of the node.
+    node_subtype: String,
+}
+
+impl From<Job> for JobInformation {
+    fn from(job: Job) -> Self {
+        let runtime = job.ended_at.map(|end| iso8601_duration(end - job.started_at.unwrap_or(end)));
+        let outputs: Vec<_> = job
+            .outputs
+            .iter()
+            .filter_map(|(node, file)| {
+                let node = job.chain.nodes().iter().find(|n| n.id == *node)?;
+                Some(NodeFileMetadata {
+                    node_id: node.id.to_string(),
+                    file_id: file.to_string(),
+                    node_type: node.kind.clone(),
+                    node_subtype: node.subtype.clone(),
+                })
+            })
+            .collect();
+        Self {
+            id: job.id.to_string(),
+            workflow_id: job.workflow.to_string(),
+            workflow_name: job.workflow_name,
+            status: job.status.to_string(),
+            created_at: iso8601(job.created_at),
+            runtime,
+            input_file_ids: job.file_ids.iter().map(ToString::to_string).collect(),
+            output_node_files: (!outputs.is_empty()).then_some(outputs),
+            job_type: job.job_type.to_string(),
+        }
+    }
+}
+
+impl JobInformation {
+    /// For the answer to a creation, which never tells of an end: a quick job may be done before its
+    /// answer is written.
+    pub(crate) fn not_ended(&mut self) {
+        if self.runtime.take().is_some() {
+            self.status = JobStatus::InProgress.to_string();
+            self.output_node_files = None;
+        }
+    }
+}
+
+/// How far a job is.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct JobDetails {
+    #[schema(format = "uuid")]
+    id: String,
+    /// `SCHEDULED`, `IN_PROGRESS`, `SUCCESS`, `COMPLETED_WITH_ERRORS`, `STOPPED` or `FAILED`.
+    processing_status: String,
+    /// Counts of files per node, in chain order.
+    node_stats: Vec<NodeStats>,
+    summary: JobSummary,
+    /// Why the job ended as it did.
+    message: Option<String>,
+    /// Pages known so far.
+    pages_total: u64,
+    /// Pages done.
+    pages_done: u64,
+    /// Each file.
+    files: Vec<FileDetails>,
+}
+
+/// Counts of files at one node.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct NodeStats {
+    node_name: String,
+    node_type: String,
+    node_subtype: String,
+    /// Files that have not reached the node.
+    ready: u64,
+    /// Files the node is working on.
+    in_progress: u64,
+    /// Files the node has done.
+    success: u64,
+    /// Files that failed at the node.
+    failure: u64,
+}
+
+/// Counts of files.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct JobSummary {
+    total_docs: u64,
+    total_docs_succeeded: u64,
+    total_docs_failed: u64,
+}
+
+/// One file of a job.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct FileDetails {
+    file_id: String,
+    /// Name as uploaded.
+    document: String,
+    /// Bytes.
+    size: u64,
+    /// `waiting`, `ready`, `running`, `succeeded`, `failed` or `stopped`.
+    state: String,
+    /// Times it was started.
+    attempts: u32,
+    /// Stable code of the failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error_code: Option<String>,
+    /// Reason of the failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    /// What was not done, or not fully.
+    warnings: Vec<FileWarning>,
+    /// Elements of the last node's output.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    elements: Option<u64>,
+    pages_done: u64,
+    pages_total: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    started_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended_at: Option<String>,
+    /// Time from the first start to the end, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration_ms: Option<i64>,
+}
+
+/// Something a reader of an output should know.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct FileWarning {
+    /// Stable code.
+    code: String,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page_number: Option<u32>,
+}
+
+impl JobDetails {
+    pub(crate) fn new(job: &Job, files: &[JobFile], running: &RunningFiles) -> Self {
+        let processing_status = match job.status {
+            JobStatus::Completed if job.files_failed > 0 => "COMPLETED_WITH_ERRORS",
+            JobStatus::Completed => "SUCCESS",
+            other => other.as_str(),
+        };
+        let details: Vec<_> = files.iter().map(|file| FileDetails::new(file, running)).collect();
+        Self {
+            id: job.id.to_string(),
+            processing_status: processing_status.to_owned(),
+            node_stats: node_stats(&job.chain, files, running),
+            summary: JobSummary {
+                total_docs: job.files_total,
+                total_docs_succeeded: job.files_succeeded,
+                total_docs_failed: job.files_failed,
+            },
+            message: job.message.clone(),
+            pages_total: details.iter().map(|file| file.pages_total).sum(),
+            pages_done: details.iter().map(|file| file.pages_done).sum(),
+            files: details,
+        }
+    }
+}
+
+fn node_stats(chain: &NodeChain, files: &[JobFile], running: &RunningFiles) -> Vec<NodeStats> {
+    let mut stats: Vec<_> = chain
+        .nodes()
+        .iter()
+        .map(|node| NodeStats {
+            node_name: node.name.clone(),
+            node_type: node.kind.clone(),
+            node_subtype: node.subtype.clone(),
+            ready: 0,
+            in_progress: 0,
+            success: 0,
+            failure: 0,
+        })
+        .collect();
+    for file in files {
+        // Outputs are recorded together when the last node is done; until then the process knows best.
+        let done = match file.state {
+            TaskState::Running => running.progress(file.id).map_or(0, |progress| progress.nodes_done as usize),
+            _ => file.nodes_done as usize,
+        };
+        for (index, node) in stats.iter_mut().enumerate() {
+            match file.state {
+                _ if index < done => node.success += 1,
+                TaskState::Waiting | TaskState::Ready => node.ready += 1,
+                TaskState::Running if index == done => node.in_progress += 1,
+                TaskState::Running => node.ready += 1,
+                TaskState::Failed if index == done => node.failure += 1,
+                TaskState::Failed | TaskState::Stopped | TaskState::Succeeded => {}
+            }
+        }
+    }
+    stats
+}
+
+impl FileDetails {
+    fn new(file: &JobFile, running: &RunningFiles) -> Self {
+        let progress = running.progress(file.id).filter(|_| file.state == TaskState::Running).unwrap_or_default();
+        let pages = file.pages.unwrap_or_default();
+        Self {
+            file_id: file.id.to_string(),
+            document: file.name.clone(),
+            size: file.size,
+            state: file.state.to_string(),
+            attempts: file.attempt,
+            error_code: file.error.as_ref().map(|(code, _)| code.to_string()),
+            error: file.error.as_ref().map(|(_, message)| message.clone()),
+            warnings: file
+                .warnings
+                .iter()
+                .map(|warning| FileWarning {
+                    code: serde_json::to_value(warning.code)
+                        .ok()
+                        .and_then(|code| code.as_str().map(str::to_owned))
+                        .unwrap_or_default(),
+                    message: warning.message.clone(),
+                    page_number: warning.page_number,
+                })
+                .collect(),
+            elements: file.elements,
+            pages_done: pages.max(progress.pages_done.into()),
+            pages_total: pages.max(progress.pages_total.into()),
+            started_at: file.started_at.map(iso8601),
+            ended_at: file.ended_at.map(iso8601),
+            duration_ms: file.started_at.zip(file.ended_at).map(|(start, end)| (end - start) / 1_000),
+        }
+    }
+}
+
+/// The files of a job that failed.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct JobFailedFiles {
+    failed_files: Vec<FailedFile>,
+}
+
+/// A file that failed.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct FailedFile {
+    /// Name of the file.
+    document: String,
+    /// Reason.
+    error: String,
+    /// Stable code.
+    code: String,
+    file_id: String,
+}
+
+impl From<Vec<JobFile>> for JobFailedFiles {
+    fn from(files: Vec<JobFile>) -> Self {
+        let failed = files.into_iter().filter_map(|file| {
+            let (code, error) = file.error?;
+            (file.state == TaskState::Failed).then(|| FailedFile {
+                document: file.name,
+                error,
+                code: code.to_string(),
+                file_id: file.id.to_string(),
+            })
+        });
+        Self { failed_files: failed.collect() }
+    }
+}
+
+/// What became of a cancellation.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct CancelResult {
+    pub(crate) id: String,
+    /// `cancelled`, or the status the job had ended with before.
+    pub(crate) status: String,
+    pub(crate) message: String,
+}
+
+/// A template in the list.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct TemplateListItem {
+    id: &'static str,
+    name: &'static str,
+    version: &'static str,
+    last_updated: &'static str,
+    description: &'static str,
+}
+
+impl From<&Template> for TemplateListItem {
+    fn from(template: &Template) -> Self {
+        Self {
+            id: template.id,
+            name: template.name,
+            version: template.version,
+            last_updated: template.last_updated,
+            description: template.description,
+        }
+    }
+}
+
+/// A template with its nodes.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct TemplateDetail {
+    #[serde(flatten)]
+    template: TemplateListItem,
+    /// The chain, in the shape of `job_nodes`.
+    #[schema(value_type = Vec<JobNode>)]
+    nodes: Value,
+}
+
+impl From<&Template> for TemplateDetail {
+    fn from(template: &Template) -> Self {
+        Self { template: template.into(), nodes: template.nodes() }
+    }
+}
+
+/// A node of a chain, as a client sends it.
+#[derive(Debug, Deserialize, ToSchema)]
+#[allow(dead_code, reason = "describes the request for the OpenAPI document; the model reads it")]
+pub(crate) struct JobNode {
+    /// Id; given by the server when absent.
+    #[schema(format = "uuid")]
+    id: Option<String>,
+    name: String,
+    /// `partition` or `chunk`.
+    #[serde(rename = "type")]
+    kind: String,
+    /// For `partition`: `vlm`, `unstructured_api` or `service_api`. For `chunk`: `chunk_by_title`,
+    /// `chunk_by_character` or `chunk_by_page`.
+    subtype: String,
+    /// Settings of the subtype.
+    settings: Option<BTreeMap<String, Value>>,
+}
+
+/// The form of a new job.
+#[derive(Debug, Deserialize, ToSchema)]
+#[allow(dead_code, reason = "describes the request for the OpenAPI document")]
+pub(crate) struct CreateJobForm {
+    /// JSON object with `job_nodes` (array of nodes) or `template_id`; `job_nodes` wins when both are there.
+    request_data: String,
+    /// Files; the part may also be called `input_files[]`.
+    #[schema(value_type = Option<Vec<String>>, format = Binary)]
+    input_files: Option<Vec<String>>,
+}
+
+/// An access token.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct AccessToken {
+    /// Send it as `Authorization: Bearer <access_token>`.
+    pub(crate) access_token: String,
+    /// Always `bearer`.
+    pub(crate) token_type: &'static str,
+    /// Seconds until it expires.
+    pub(crate) expires_in: u64,
+}
+
+/// An error.
+#[derive(Debug, Serialize, ToSchema)]
+#[allow(dead_code, reason = "describes the answer for the OpenAPI document")]
+pub(crate) struct ErrorBody {
+    /// What went wrong: a text, or for status 422 a list of problems.
+    #[schema(value_type = Value)]
+    detail: Value,
+    /// Stable code.
+    #[schema(value_type = String)]
+    code: String,
+    /// What to do about it.
+    hint: String,
+    /// Names the request in the server's log.
+    request_id: String,
+    /// Status 5xx only: whether the same request may succeed later.
+    retryable: Option<bool>,
+}
+
+/// One problem of a request.
+#[derive(Debug, Serialize, ToSchema)]
+#[allow(dead_code, reason = "describes the answer for the OpenAPI document")]
+pub(crate) struct ValidationProblem {
+    /// Path to the offending value.
+    loc: Vec<Value>,
+    msg: String,
+    #[serde(rename = "type")]
+    kind: String,
+}
+
+impl From<Problem> for ValidationProblem {
+    fn from(problem: Problem) -> Self {
+        Self { loc: problem.loc, msg: problem.msg, kind: problem.kind.to_owned() }
+    }
+}

@@ -1,0 +1,58 @@
+//! The OpenAPI document, made from the routes.
+
+use docmill_model::Code;
+use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::{Components, OpenApi, SecurityRequirement, Server};
+use utoipa::OpenApi as _;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::App;
+use crate::routes::{jobs, output, service, templates};
+
+#[derive(utoipa::OpenApi)]
+#[openapi(info(title = "docmill", description = "Turns documents into structured JSON."))]
+struct Base;
+
+/// The routes that are part of the interface, with their documentation.
+pub(crate) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::with_openapi(Base::openapi())
+        .routes(routes!(jobs::create, jobs::list))
+        .routes(routes!(jobs::get, jobs::delete))
+        .routes(routes!(jobs::cancel))
+        .routes(routes!(jobs::retry))
+        .routes(routes!(jobs::details))
+        .routes(routes!(jobs::failed_files))
+        .routes(routes!(output::download))
+        .routes(routes!(templates::list))
+        .routes(routes!(templates::get))
+        .routes(routes!(service::limits))
+        .routes(routes!(service::token))
+        .routes(routes!(service::livez))
+        .routes(routes!(service::readyz))
+        .routes(routes!(service::metrics))
+}
+
+/// The OpenAPI document of this version.
+pub fn document() -> OpenApi {
+    let mut document = routes().split_for_parts().1;
+    document.info.version = env!("CARGO_PKG_VERSION").to_owned();
+    let codes: Vec<_> = Code::ALL.iter().map(|c| format!("- `{c}` ({}): {}", c.status(), c.hint())).collect();
+    document.info.description = Some(format!(
+        "Turns documents into structured JSON.\n\nEvery path also answers below `/api/v1` and with a slash at the end.\n\nError codes:\n{}",
+        codes.join("\n")
+    ));
+    document.servers = Some(vec![Server::new("/api/v1"), Server::new("/")]);
+    let components = document.components.get_or_insert_with(Components::new);
+    for name in ["service-api-key", "unstructured-api-key"] {
+        components.add_security_scheme(name, SecurityScheme::ApiKey(ApiKey::Header(ApiKeyValue::new(name))));
+    }
+    let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build();
+    components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
+    document.security = Some(
+        ["service-api-key", "unstructured-api-key", "bearer"]
+            .map(|name| SecurityRequirement::new(name, Vec::<String>::new()))
+            .to_vec(),
+    );
+    document
+}

@@ -1,0 +1,66 @@
+//! `docmill doctor`.
+
+use std::process::{Command, ExitCode, Stdio};
+
+use docmill_engine::access;
+use docmill_sandbox::Level;
+
+use crate::config::{Config, Flags};
+use crate::{Failure, setup};
+
+pub fn run(flags: &Flags) -> Result<ExitCode, Failure> {
+    let mut healthy = true;
+    let mut say = |good: bool, what: &str, text: String| {
+        healthy &= good;
+        println!("{} {what:<12}{text}", if good { "ok     " } else { "PROBLEM" });
+    };
+    let config = match Config::load(flags) {
+        Ok(config) => {
+            say(true, "settings", "valid".into());
+            config
+        }
+        Err(error) => {
+            say(false, "settings", error.to_string());
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+    match setup::sandbox(&config) {
+        Ok(sandbox) => {
+            let report = sandbox.report();
+            say(true, "sandbox", format!("level {}", report.level));
+            for note in &report.notes {
+                println!("        {:<12}{note}", "");
+            }
+            if report.level < Level::Full {
+                println!("        {:<12}a hostile file that takes a parser over meets fewer walls", "");
+            }
+        }
+        Err(error) => say(false, "sandbox", format!("{error}; files can't be processed")),
+    }
+    match check_data_dir(&config) {
+        Ok(text) => say(true, "data", text),
+        Err(error) => say(false, "data", error.to_string()),
+    }
+    let tesseract = Command::new("tesseract").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let found = if tesseract.is_ok_and(|status| status.success()) { "is installed, but" } else { "is not installed, and" };
+    println!("note    {:<12}tesseract {found} this version does no OCR: scanned pages yield a warning and no text", "ocr");
+    println!("note    {:<12}this version sends no mail and calls no model provider", "outside");
+    Ok(if healthy { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn check_data_dir(config: &Config) -> Result<String, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        use docmill_store::Store;
+        let store = setup::store(config).await?;
+        store.check_writable().await?;
+        let keys = store.keys(None).await?;
+        store.close().await;
+        let live = keys.iter().filter(|key| key.revoked_at.is_none()).count();
+        Ok(format!(
+            "{} can be written; {live} live API key(s), default workspace `{}`",
+            config.data_dir.display(),
+            access::DEFAULT_NAME
+        ))
+    })
+}

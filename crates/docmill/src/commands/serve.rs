@@ -1,0 +1,133 @@
+//! `docmill serve`.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use docmill_api::{ApiConfig, TokenSigner};
+use docmill_engine::{Engine, access, now};
+use docmill_model::ids::WorkspaceId;
+use docmill_store::Store;
+use docmill_store::blob::BlobStore;
+use metrics_exporter_prometheus::PrometheusBuilder;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+use tracing_subscriber::EnvFilter;
+
+use crate::config::Config;
+use crate::{Failure, setup};
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Address and port to listen on; port 0 takes a free one.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub listen: Option<String>,
+}
+
+/// Time that open requests get to end after the files under way have ended.
+const HTTP_GRACE: Duration = Duration::from_secs(5);
+
+pub fn run(config: &Config) -> Result<ExitCode, Failure> {
+    start_logging(config)?;
+    let metrics = PrometheusBuilder::new().install_recorder()?;
+    // Started here and not in the runtime: its threads live as long as the process, and so do the
+    // children they start.
+    let sandbox = setup::sandbox(config)?;
+    let report = sandbox.report().clone();
+    tracing::info!(level = %report.level, landlock_abi = report.landlock_abi, seccomp = report.seccomp,
+        rlimits = report.rlimits, parent_death = report.parent_death, "isolation of child processes");
+    for note in &report.notes {
+        tracing::warn!("{note}");
+    }
+    let runner = setup::runner(config, sandbox)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let store = Arc::new(setup::store(config).await?);
+        let _lock = setup::lock(&config.data_dir)?;
+        let secret = setup::secret(&config.data_dir, "token.key")?;
+        let blobs = BlobStore::local(&config.blob_dir()?)?;
+        first_start(store.as_ref(), config).await?;
+        let listener = TcpListener::bind(&config.server.listen)
+            .await
+            .map_err(|error| format!("cannot listen on {}: {error} (setting `server.listen`)", config.server.listen))?;
+        let engine = Engine::new(store.clone(), blobs, runner, config.engine_config());
+        let api = ApiConfig {
+            key_headers: config.auth.key_headers.iter().map(|name| name.to_ascii_lowercase()).collect(),
+            token_lifetime: Duration::from_secs(config.auth.token_lifetime_secs),
+            limits: config.request_limits(),
+            other_limits: config.other_limits(),
+            sandbox: report,
+            idle_timeout: Duration::from_secs(config.limits.idle_timeout_secs),
+            request_timeout: Duration::from_secs(config.limits.request_timeout_secs),
+        };
+        let idle = api.idle_timeout;
+        let app = docmill_api::app(engine.clone(), api, TokenSigner::new(&secret), metrics);
+        engine.start().await?;
+        tracing::info!(address = %listener.local_addr()?, data_dir = %config.data_dir.display(),
+            slots = engine.slots(), "docmill {} is listening", env!("CARGO_PKG_VERSION"));
+        println!("listening on http://{}", listener.local_addr()?);
+
+        let closing = CancellationToken::new();
+        let server = tokio::spawn(docmill_api::serve(listener, app, idle, closing.clone().cancelled_owned(), HTTP_GRACE));
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        tracing::info!("stopping: taking no more requests, ending files under way");
+        closing.cancel();
+        tokio::select! {
+            () = async { let _ = server.await; engine.stop().await } => {}
+            _ = terminate.recv() => engine.stop_now().await,
+            _ = interrupt.recv() => engine.stop_now().await,
+        }
+        store.close().await;
+        tracing::info!("stopped");
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+/// Makes the default account, workspace and key.
+async fn first_start(store: &dyn Store, config: &Config) -> Result<(), Failure> {
+    let workspace = access::ensure_default_workspace(store, now()).await?;
+    if let Some(key) = config.bootstrap_api_key.expose() {
+        return bootstrap(store, workspace, key).await;
+    }
+    if store.keys(None).await?.is_empty() {
+        let key = access::generate_key()?;
+        store.create_key(access::key_record(workspace, "first", &key), now()).await?;
+        println!("API key (shown only now): {key}");
+    }
+    Ok(())
+}
+
+async fn bootstrap(store: &dyn Store, workspace: WorkspaceId, key: &str) -> Result<(), Failure> {
+    const LEAST: usize = 8;
+    if key.len() < LEAST {
+        return Err(format!("setting `bootstrap_api_key`: a key needs at least {LEAST} characters").into());
+    }
+    if store.principal_by_hash(&access::hash_key(key)).await?.is_some() {
+        return Ok(());
+    }
+    match store.create_key(access::key_record(workspace, "bootstrap", key), now()).await {
+        Ok(_) => Ok(()),
+        Err(docmill_store::StoreError::NameTaken(_)) => {
+            tracing::warn!("the key in `bootstrap_api_key` was revoked and stays so");
+            Ok(())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn start_logging(config: &Config) -> Result<(), Failure> {
+    let filter = EnvFilter::try_new(&config.log.level).map_err(|error| format!("setting `log.level`: {error}"))?;
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    if config.log.format == "json" {
+        builder.json().init();
+    } else {
+        builder.init();
+    }
+    Ok(())
+}

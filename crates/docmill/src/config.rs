@@ -1,0 +1,343 @@
+//! Settings: compiled-in defaults, then a file, then the environment, then flags.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use docmill_api::RequestLimits;
+use docmill_engine::EngineConfig;
+use docmill_model::limits::ParseLimits;
+use docmill_sandbox::{ChildLimits, Level};
+use figment::Figment;
+use figment::providers::{Env, Format, Toml};
+use serde::{Deserialize, Serialize};
+
+/// The documented defaults.
+pub const DEFAULTS: &str = include_str!("../docmill.default.toml");
+
+/// Every setting. The documentation of each is in [`DEFAULTS`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "documented where the defaults are, which users read too")]
+pub struct Config {
+    pub data_dir: PathBuf,
+    pub bootstrap_api_key: Secret,
+    pub server: Server,
+    pub store: Location,
+    pub blobs: Location,
+    pub auth: Auth,
+    pub engine: Engine,
+    pub sandbox: Sandbox,
+    pub limits: Limits,
+    pub log: Log,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "see DEFAULTS")]
+pub struct Server {
+    pub listen: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "see DEFAULTS")]
+pub struct Location {
+    pub url: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "see DEFAULTS")]
+pub struct Auth {
+    pub key_headers: Vec<String>,
+    pub token_lifetime_secs: u64,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "see DEFAULTS")]
+pub struct Engine {
+    pub workers: usize,
+    pub lease_secs: u64,
+    pub max_attempts: u32,
+    pub drain_secs: u64,
+    pub retention_days: u64,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "see DEFAULTS")]
+pub struct Sandbox {
+    pub require: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "see DEFAULTS")]
+pub struct Log {
+    pub level: String,
+    pub format: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "see DEFAULTS")]
+pub struct Limits {
+    pub max_files_per_job: usize,
+    pub max_file_bytes: u64,
+    pub create_gap_ms: u64,
+    pub max_running_local_jobs: u32,
+    pub request_timeout_secs: u64,
+    pub idle_timeout_secs: u64,
+    pub task_memory_bytes: u64,
+    pub task_cpu_secs: u64,
+    pub task_timeout_secs: u64,
+    pub task_stall_secs: u64,
+    pub max_output_bytes: u64,
+    pub max_expanded_bytes: u64,
+    pub max_archive_entries: u64,
+    pub max_depth: u32,
+    pub max_elements: u64,
+    pub max_pages: u32,
+    pub max_table_cells: u64,
+}
+
+/// A text that is never shown or logged.
+#[derive(Clone, Default, Deserialize)]
+#[serde(transparent)]
+pub struct Secret(String);
+
+impl Secret {
+    /// The text; `None` when it is empty.
+    pub fn expose(&self) -> Option<&str> {
+        Some(self.0.as_str()).filter(|text| !text.is_empty())
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.0.is_empty() { "\"\"" } else { "\"***\"" })
+    }
+}
+
+impl Serialize for Secret {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(if self.0.is_empty() { "" } else { "***" })
+    }
+}
+
+/// Why the settings can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// Unreadable, or a value of the wrong type, or an unknown name.
+    #[error("{0}")]
+    Read(Box<figment::Error>),
+    /// A value that makes no sense.
+    #[error("setting `{name}`: {problem}")]
+    Invalid {
+        /// Name of the setting.
+        name: &'static str,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+/// Settings given as flags.
+#[derive(Clone, Debug, Default)]
+pub struct Flags {
+    /// A file of settings.
+    pub file: Option<PathBuf>,
+    /// Overrides `data_dir`.
+    pub data_dir: Option<PathBuf>,
+    /// Overrides `server.listen`.
+    pub listen: Option<String>,
+}
+
+impl Config {
+    /// Reads and checks the settings.
+    pub fn load(flags: &Flags) -> Result<Self, ConfigError> {
+        let mut figment = Figment::from(Toml::string(DEFAULTS));
+        if let Some(file) = &flags.file {
+            figment = figment.merge(Toml::file_exact(file));
+        }
+        figment = figment.merge(Env::prefixed("DOCMILL_").ignore(&["config"]).split("__"));
+        if let Some(data_dir) = &flags.data_dir {
+            figment = figment.merge(("data_dir", data_dir));
+        }
+        if let Some(listen) = &flags.listen {
+            figment = figment.merge(("server.listen", listen));
+        }
+        let config: Self = figment.extract().map_err(|error| ConfigError::Read(Box::new(error)))?;
+        config.check()?;
+        Ok(config)
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        let at_least = |name: &'static str, value: u64, least: u64| {
+            if value >= least {
+                Ok(())
+            } else {
+                Err(ConfigError::Invalid { name, problem: format!("{value} is less than {least}") })
+            }
+        };
+        at_least("engine.lease_secs", self.engine.lease_secs, 3)?;
+        at_least("engine.max_attempts", self.engine.max_attempts.into(), 1)?;
+        at_least("limits.max_files_per_job", self.limits.max_files_per_job as u64, 1)?;
+        at_least("limits.max_file_bytes", self.limits.max_file_bytes, 1)?;
+        at_least("limits.task_memory_bytes", self.limits.task_memory_bytes, 64 << 20)?;
+        at_least("limits.task_cpu_secs", self.limits.task_cpu_secs, 1)?;
+        at_least("limits.task_timeout_secs", self.limits.task_timeout_secs, 1)?;
+        at_least("limits.task_stall_secs", self.limits.task_stall_secs, 1)?;
+        at_least("limits.max_depth", self.limits.max_depth.into(), 16)?;
+        at_least("auth.token_lifetime_secs", self.auth.token_lifetime_secs, 1)?;
+        if self.auth.key_headers.is_empty() {
+            return Err(ConfigError::Invalid { name: "auth.key_headers", problem: "the list is empty".into() });
+        }
+        if !matches!(self.log.format.as_str(), "text" | "json") {
+            return Err(ConfigError::Invalid { name: "log.format", problem: "it must be `text` or `json`".into() });
+        }
+        self.required_level()?;
+        self.database()?;
+        self.blob_dir()?;
+        Ok(())
+    }
+
+    /// Path of the SQLite database.
+    pub fn database(&self) -> Result<PathBuf, ConfigError> {
+        location("store.url", &self.store.url, "sqlite:", &self.data_dir.join("docmill.db"))
+    }
+
+    /// Folder of the blobs.
+    pub fn blob_dir(&self) -> Result<PathBuf, ConfigError> {
+        location("blobs.url", &self.blobs.url, "file:", &self.data_dir.join("blobs"))
+    }
+
+    /// The weakest isolation accepted.
+    pub fn required_level(&self) -> Result<Level, ConfigError> {
+        match self.sandbox.require.as_str() {
+            "" if cfg!(target_os = "linux") => Ok(Level::BestEffort),
+            "" => Ok(Level::ProcessOnly),
+            text => text.parse().map_err(|problem| ConfigError::Invalid { name: "sandbox.require", problem }),
+        }
+    }
+
+    /// Limits of each child process.
+    pub fn child_limits(&self) -> ChildLimits {
+        ChildLimits {
+            memory_bytes: self.limits.task_memory_bytes,
+            cpu_secs: self.limits.task_cpu_secs,
+            wall: Duration::from_secs(self.limits.task_timeout_secs),
+            stall: Duration::from_secs(self.limits.task_stall_secs),
+            max_output_bytes: self.limits.max_output_bytes,
+            ..ChildLimits::default()
+        }
+    }
+
+    /// Limits of the parsers.
+    pub fn parse_limits(&self) -> ParseLimits {
+        ParseLimits {
+            max_expanded_bytes: self.limits.max_expanded_bytes,
+            max_archive_entries: self.limits.max_archive_entries,
+            max_depth: self.limits.max_depth,
+            max_elements: self.limits.max_elements,
+            max_pages: self.limits.max_pages,
+            max_table_cells: self.limits.max_table_cells,
+        }
+    }
+
+    /// Files processed at once.
+    pub fn workers(&self) -> usize {
+        match self.engine.workers {
+            0 => std::thread::available_parallelism().map_or(2, usize::from),
+            workers => workers,
+        }
+    }
+
+    /// How the engine runs.
+    pub fn engine_config(&self) -> EngineConfig {
+        let day = 86_400;
+        EngineConfig {
+            lease: Duration::from_secs(self.engine.lease_secs),
+            max_attempts: self.engine.max_attempts,
+            drain: Duration::from_secs(self.engine.drain_secs),
+            retention: (self.engine.retention_days > 0).then(|| Duration::from_secs(self.engine.retention_days * day)),
+            create_gap: Duration::from_millis(self.limits.create_gap_ms),
+            parse_limits: self.parse_limits(),
+        }
+    }
+
+    /// Limits of requests.
+    pub fn request_limits(&self) -> RequestLimits {
+        RequestLimits {
+            max_files_per_job: self.limits.max_files_per_job,
+            max_file_bytes: self.limits.max_file_bytes,
+            create_gap_ms: self.limits.create_gap_ms,
+            max_running_local_jobs: self.limits.max_running_local_jobs,
+        }
+    }
+
+    /// Limits that parts other than the HTTP edge enforce, for `GET /limits`.
+    pub fn other_limits(&self) -> Vec<(&'static str, u64)> {
+        let limits = &self.limits;
+        vec![
+            ("request_timeout_secs", limits.request_timeout_secs),
+            ("idle_timeout_secs", limits.idle_timeout_secs),
+            ("task_memory_bytes", limits.task_memory_bytes),
+            ("task_cpu_secs", limits.task_cpu_secs),
+            ("task_timeout_secs", limits.task_timeout_secs),
+            ("task_stall_secs", limits.task_stall_secs),
+            ("max_output_bytes", limits.max_output_bytes),
+            ("max_expanded_bytes", limits.max_expanded_bytes),
+            ("max_archive_entries", limits.max_archive_entries),
+            ("max_depth", limits.max_depth.into()),
+            ("max_elements", limits.max_elements),
+            ("max_pages", limits.max_pages.into()),
+            ("max_table_cells", limits.max_table_cells),
+        ]
+    }
+}
+
+fn location(name: &'static str, url: &str, scheme: &str, default: &Path) -> Result<PathBuf, ConfigError> {
+    if url.is_empty() {
+        return Ok(default.to_owned());
+    }
+    match url.strip_prefix(scheme) {
+        Some(path) => Ok(PathBuf::from(path.strip_prefix("//").unwrap_or(path))),
+        None => Err(ConfigError::Invalid {
+            name,
+            problem: format!("`{url}` is not available in this version; it must start with `{scheme}`"),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn defaults() -> Config {
+        Figment::from(Toml::string(DEFAULTS)).extract().unwrap()
+    }
+
+    #[test]
+    fn the_documented_defaults_are_valid_and_agree_with_the_parsers() {
+        let config = defaults();
+        config.check().unwrap();
+        assert_eq!(config.parse_limits(), ParseLimits::default());
+    }
+
+    #[test]
+    fn unknown_names_and_senseless_values_are_refused() {
+        let unknown = Figment::from(Toml::string(DEFAULTS)).merge(("limits.max_filez", 3)).extract::<Config>();
+        assert!(unknown.unwrap_err().to_string().contains("max_filez"));
+        let mut config = defaults();
+        config.store.url = "mysql://db".into();
+        assert!(config.check().unwrap_err().to_string().contains("store.url"));
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let secret = Secret("dm_hush".into());
+        assert!(!format!("{secret:?}").contains("hush"));
+        assert!(!toml::to_string(&std::collections::BTreeMap::from([("k", secret)])).unwrap().contains("hush"));
+    }
+}

@@ -1,0 +1,280 @@
+//! What can be asked of docmill: submit, stop, retry and delete jobs; start and stop the workers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use docmill_model::chain::NodeChain;
+use docmill_model::ids::{FileId, JobId, WorkflowId, WorkspaceId};
+use docmill_model::job::{JobStatus, JobType, TaskState};
+use docmill_model::limits::ParseLimits;
+use docmill_model::time::{Micros, SECOND};
+use docmill_store::blob::BlobStore;
+use docmill_store::{DeleteOutcome, NewFile, NewJob, Principal, Result, Store, StoreError};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::clock::now;
+use crate::runner::Runner;
+use crate::running::RunningFiles;
+
+/// How the engine runs.
+#[derive(Clone, Debug)]
+pub struct EngineConfig {
+    /// How long a claimed file may go without a sign of life of its server.
+    pub lease: Duration,
+    /// Times a file may be claimed before it fails.
+    pub max_attempts: u32,
+    /// How long files under way may take to end when the server stops.
+    pub drain: Duration,
+    /// How long jobs that ended are kept; `None` for ever.
+    pub retention: Option<Duration>,
+    /// Least time between two jobs of one account.
+    pub create_gap: Duration,
+    /// Bounds of the parsers.
+    pub parse_limits: ParseLimits,
+}
+
+/// A job to run.
+#[derive(Clone, Debug)]
+pub struct Submission {
+    /// What to do with each file.
+    pub chain: NodeChain,
+    /// What started it.
+    pub job_type: JobType,
+    /// Its files, whose blobs are durable.
+    pub files: Vec<SubmittedFile>,
+}
+
+/// A file whose blob is durable.
+#[derive(Clone, Debug)]
+pub struct SubmittedFile {
+    /// Id.
+    pub id: FileId,
+    /// Name, for display.
+    pub name: String,
+    /// Declared MIME type.
+    pub content_type: Option<String>,
+    /// Bytes.
+    pub size: u64,
+    /// Key of the blob.
+    pub blob_key: String,
+}
+
+/// Why a job can't be retried.
+#[derive(Debug, thiserror::Error)]
+pub enum RetryError {
+    /// No such job.
+    #[error("no such job")]
+    NotFound,
+    /// It has not ended.
+    #[error("the job has not ended")]
+    NotEnded,
+    /// It has no failed file.
+    #[error("the job has no failed file")]
+    NothingFailed,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The engine. Clones share one state.
+#[derive(Clone)]
+pub struct Engine {
+    pub(crate) shared: Arc<Shared>,
+}
+
+pub(crate) struct Shared {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) blobs: BlobStore,
+    pub(crate) runner: Runner,
+    pub(crate) running: RunningFiles,
+    pub(crate) config: EngineConfig,
+    /// There may be something to claim.
+    pub(crate) wake: Notify,
+    /// Claim nothing more.
+    pub(crate) stopping: CancellationToken,
+    /// End at once.
+    pub(crate) stopped: CancellationToken,
+    pub(crate) tasks: TaskTracker,
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").field("config", &self.shared.config).finish_non_exhaustive()
+    }
+}
+
+impl Engine {
+    /// An engine over a store, blobs and a pool of child processes. Call [`Engine::start`] to have it
+    /// work.
+    pub fn new(store: Arc<dyn Store>, blobs: BlobStore, runner: Runner, config: EngineConfig) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                store,
+                blobs,
+                runner,
+                running: RunningFiles::default(),
+                config,
+                wake: Notify::new(),
+                stopping: CancellationToken::new(),
+                stopped: CancellationToken::new(),
+                tasks: TaskTracker::new(),
+            }),
+        }
+    }
+
+    /// Takes up what an earlier process left, then starts claiming files.
+    pub async fn start(&self) -> Result<()> {
+        let shared = &self.shared;
+        let recovered = shared.store.recover(true, shared.config.max_attempts, now()).await?;
+        if recovered > 0 {
+            tracing::info!(files = recovered, "took up files an earlier process was working on");
+        }
+        shared.store.settle(now()).await?;
+        shared.tasks.spawn(crate::worker::claim_loop(self.clone()));
+        shared.tasks.spawn(crate::worker::lease_loop(self.clone()));
+        shared.tasks.spawn(crate::upkeep::upkeep_loop(self.clone()));
+        Ok(())
+    }
+
+    /// Stops: claims nothing more, gives files under way the drain time, then hands them back.
+    pub async fn stop(&self) {
+        let shared = &self.shared;
+        shared.stopping.cancel();
+        shared.tasks.close();
+        if tokio::time::timeout(shared.config.drain, shared.tasks.wait()).await.is_err() {
+            tracing::warn!(files = shared.running.len(), "stopping files that did not end in time; they will be run again");
+            self.stop_now().await;
+        }
+    }
+
+    /// Stops without waiting for files under way; they are handed back.
+    pub async fn stop_now(&self) {
+        self.shared.stopping.cancel();
+        self.shared.stopped.cancel();
+        self.shared.running.cancel_all();
+        self.shared.tasks.close();
+        self.shared.tasks.wait().await;
+    }
+
+    /// The store, for reading.
+    pub fn store(&self) -> &dyn Store {
+        self.shared.store.as_ref()
+    }
+
+    /// The blobs.
+    pub fn blobs(&self) -> &BlobStore {
+        &self.shared.blobs
+    }
+
+    /// The files being processed by this process.
+    pub fn running(&self) -> &RunningFiles {
+        &self.shared.running
+    }
+
+    /// Files processed at once.
+    pub fn slots(&self) -> usize {
+        self.shared.runner.slots()
+    }
+
+    /// Lets the account create a job, or tells how long it must wait.
+    pub async fn pass_create_gate(&self, principal: &Principal) -> Result<std::result::Result<(), Duration>> {
+        let gap = micros(self.shared.config.create_gap);
+        let passed = self.shared.store.pass_create_gate(principal.account, gap, now()).await?;
+        Ok(passed.map_err(|wait| Duration::from_micros(wait.max(0) as u64)))
+    }
+
+    /// Accepts a job: from here on it survives a crash.
+    pub async fn submit(&self, principal: &Principal, submission: Submission) -> Result<JobId> {
+        self.create(principal, submission, None).await
+    }
+
+    async fn create(&self, principal: &Principal, submission: Submission, retry_of: Option<JobId>) -> Result<JobId> {
+        let id = JobId::new();
+        let job = NewJob {
+            id,
+            account: principal.account,
+            workspace: principal.workspace,
+            workflow: WorkflowId::new(),
+            workflow_name: format!("job-{}", &id.to_string()[..8]),
+            job_type: submission.job_type,
+            chain: submission.chain,
+            retry_of,
+            files: submission.files.into_iter().map(new_file).collect(),
+        };
+        let empty = job.files.is_empty();
+        self.shared.store.create_job(job, now()).await?;
+        if empty {
+            // A job without files ends by the claim loop's next round, never before its answer is sent.
+            let engine = self.clone();
+            self.shared.tasks.spawn(async move {
+                if let Err(error) = engine.shared.store.settle(now()).await {
+                    tracing::warn!(%error, "cannot end jobs without files now");
+                }
+            });
+        }
+        self.shared.wake.notify_one();
+        Ok(id)
+    }
+
+    /// Stops a job: its status before, or `None` when there is no such job. The child processes of its
+    /// files end at once.
+    pub async fn stop_job(&self, workspace: WorkspaceId, job: JobId) -> Result<Option<JobStatus>> {
+        let before = self.shared.store.stop_job(workspace, job, now()).await?;
+        if before.is_some() {
+            self.shared.running.cancel_job(job);
+            self.shared.wake.notify_one();
+        }
+        Ok(before)
+    }
+
+    /// Runs the failed files of an ended job again, as a new job with the same chain.
+    pub async fn retry_job(&self, principal: &Principal, job: JobId) -> std::result::Result<JobId, RetryError> {
+        let store = &self.shared.store;
+        let original = store.job(principal.workspace, job).await?.ok_or(RetryError::NotFound)?;
+        if !original.status.is_terminal() {
+            return Err(RetryError::NotEnded);
+        }
+        let files = store.job_files(principal.workspace, job).await?.ok_or(RetryError::NotFound)?;
+        let files: Vec<_> = files
+            .into_iter()
+            .filter(|file| matches!(file.state, TaskState::Failed | TaskState::Stopped))
+            .map(|file| SubmittedFile {
+                id: FileId::new(),
+                name: file.name,
+                content_type: file.content_type,
+                size: file.size,
+                blob_key: file.blob_key,
+            })
+            .collect();
+        if files.is_empty() {
+            return Err(RetryError::NothingFailed);
+        }
+        let submission = Submission { chain: original.chain, job_type: original.job_type, files };
+        Ok(self.create(principal, submission, Some(job)).await?)
+    }
+
+    /// Deletes an ended job with its files and outputs.
+    pub async fn delete_job(&self, workspace: WorkspaceId, job: JobId) -> Result<DeleteOutcome> {
+        let outcome = self.shared.store.delete_job(workspace, job).await?;
+        if outcome == DeleteOutcome::Deleted {
+            crate::upkeep::collect_garbage(self).await?;
+        }
+        Ok(outcome)
+    }
+}
+
+fn new_file(file: SubmittedFile) -> NewFile {
+    NewFile {
+        id: file.id,
+        name: file.name,
+        content_type: file.content_type,
+        size: file.size,
+        blob_key: file.blob_key,
+    }
+}
+
+pub(crate) fn micros(duration: Duration) -> Micros {
+    Micros::try_from(duration.as_micros()).unwrap_or(i64::MAX / (2 * SECOND) * SECOND)
+}

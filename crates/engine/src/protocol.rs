@@ -1,0 +1,45 @@
+//! What the server and its child processes say to each other about a file. Frames carry these as JSON.
+
+use docmill_model::chain::NodeChain;
+use docmill_model::limits::ParseLimits;
+use docmill_model::{Code, Warning};
+use serde::{Deserialize, Serialize};
+
+/// What to do with the file whose bytes follow.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TaskRequest {
+    /// Name of the file, for metadata and as the last resort of detection.
+    pub filename: Option<String>,
+    /// Declared MIME type.
+    pub content_type: Option<String>,
+    /// Nodes to run. Each one's output is sent back as it is ready.
+    pub chain: NodeChain,
+    /// Bounds of the parsers.
+    pub limits: ParseLimits,
+    /// What makes ids of this file differ from those of others: its id.
+    pub scope: String,
+    /// When the file was last modified, `YYYY-MM-DDTHH:MM:SS`.
+    pub last_modified: Option<String>,
+    /// Folder the file was read from.
+    pub file_directory: Option<String>,
+}
+
+/// Sent when every node has run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TaskDone {
+    /// What was not done.
+    pub warnings: Vec<Warning>,
+    /// Elements of the last output.
+    pub elements: u64,
+    /// Pages of the document.
+    pub pages: u64,
+}
+
+/// Sent when the file can't be processed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TaskFailed {
+    /// Stable code.
+    pub code: Code,
+    /// Reason, for people.
+    pub message: String,
+}

@@ -1,0 +1,93 @@
+//! Files being processed right now in this process: how far they are, and how to stop them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use docmill_model::ids::{FileId, JobId};
+use docmill_sandbox::CancelFlag;
+use docmill_store::Lease;
+
+/// How far a file has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FileProgress {
+    /// Pages done.
+    pub pages_done: u32,
+    /// Pages there are; 0 when not known or not paged.
+    pub pages_total: u32,
+    /// Elements found.
+    pub elements: u64,
+    /// Nodes whose output is ready.
+    pub nodes_done: u32,
+}
+
+/// The files being processed.
+#[derive(Clone, Debug, Default)]
+pub struct RunningFiles {
+    files: Arc<Mutex<HashMap<FileId, Entry>>>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    job: JobId,
+    lease: Lease,
+    cancel: CancelFlag,
+    progress: FileProgress,
+}
+
+impl RunningFiles {
+    fn lock(&self) -> MutexGuard<'_, HashMap<FileId, Entry>> {
+        // The map is valid between any two statements that touch it, so a panic elsewhere does no harm.
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn start(&self, job: JobId, lease: Lease) -> CancelFlag {
+        let cancel = CancelFlag::default();
+        let entry = Entry { job, lease, cancel: cancel.clone(), progress: FileProgress::default() };
+        self.lock().insert(lease.file(), entry);
+        cancel
+    }
+
+    pub(crate) fn end(&self, lease: Lease) {
+        let mut files = self.lock();
+        if files.get(&lease.file()).is_some_and(|entry| entry.lease == lease) {
+            files.remove(&lease.file());
+        }
+    }
+
+    pub(crate) fn update(&self, file: FileId, change: impl FnOnce(&mut FileProgress)) {
+        if let Some(entry) = self.lock().get_mut(&file) {
+            change(&mut entry.progress);
+        }
+    }
+
+    /// How far a file is; `None` when it is not being processed here.
+    pub fn progress(&self, file: FileId) -> Option<FileProgress> {
+        self.lock().get(&file).map(|entry| entry.progress)
+    }
+
+    pub(crate) fn cancel_job(&self, job: JobId) {
+        for entry in self.lock().values().filter(|entry| entry.job == job) {
+            entry.cancel.cancel();
+        }
+    }
+
+    pub(crate) fn cancel_lease(&self, lease: Lease) {
+        if let Some(entry) = self.lock().get(&lease.file()).filter(|entry| entry.lease == lease) {
+            entry.cancel.cancel();
+        }
+    }
+
+    pub(crate) fn cancel_all(&self) {
+        for entry in self.lock().values() {
+            entry.cancel.cancel();
+        }
+    }
+
+    pub(crate) fn leases(&self) -> Vec<Lease> {
+        self.lock().values().map(|entry| entry.lease).collect()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.lock().len()
+    }
+}

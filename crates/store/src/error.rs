@@ -1,0 +1,42 @@
+//! What can go wrong in the store.
+
+/// Result of a store method.
+pub type Result<T> = std::result::Result<T, StoreError>;
+
+/// A failed store operation.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// An object of that name exists.
+    #[error("the name `{0}` is taken")]
+    NameTaken(String),
+    /// The lease is not held any more.
+    #[error("the lease is lost")]
+    LeaseLost,
+    /// The database can't be used now: disk full, locked, permissions.
+    #[error("the database is not available")]
+    Unavailable(#[source] sqlx::Error),
+    /// The commit failed for the whole group of operations this one was in.
+    #[error("the commit failed: {0}")]
+    CommitFailed(String),
+    /// The blob store can't be used now.
+    #[error("the blob store is not available")]
+    Blob(#[source] object_store::Error),
+    /// No such blob.
+    #[error("blob `{0}` is missing")]
+    BlobMissing(String),
+    /// The database holds something docmill can't have written.
+    #[error("unreadable row: {0}")]
+    Corrupt(String),
+    /// The database was made by a newer or altered docmill, or the files can't be opened.
+    #[error("{0}")]
+    Open(String),
+    /// The store is closed.
+    #[error("the store is closed")]
+    Closed,
+}
+
+impl From<sqlx::Error> for StoreError {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Unavailable(error)
+    }
+}

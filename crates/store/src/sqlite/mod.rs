@@ -1,0 +1,221 @@
+//! The SQLite store: one writer that commits in groups, a few readers, WAL, `synchronous=FULL`.
+
+mod claims;
+mod jobs;
+mod keys;
+mod rows;
+mod upkeep;
+mod writer;
+
+use std::path::Path;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use docmill_model::ids::{AccountId, FileId, JobId, KeyId, NodeId, WorkspaceId};
+use docmill_model::job::JobStatus;
+use docmill_model::time::Micros;
+use sqlx::SqlitePool;
+use sqlx::migrate::{Migration, MigrationType, Migrator};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{AssertSqlSafe, SqlSafeStr};
+
+use crate::{
+    Account, ApiKey, Claim, DeleteOutcome, Event, FileOutcome, Job, JobFile, JobFilter, Lease, NewJob, NewKey, Output,
+    Principal, Result, Stats, Store, StoreError, Workspace,
+};
+use writer::Writer;
+
+/// Connections that read.
+const READERS: u32 = 4;
+
+/// [`Store`] over one SQLite file. Only one server process may work on the file; short visits of the
+/// command line (`docmill keys ...`) are safe at any time.
+#[derive(Debug)]
+pub struct SqliteStore {
+    writer: Writer,
+    readers: SqlitePool,
+    max_running_local_jobs: u32,
+}
+
+impl SqliteStore {
+    /// Opens or creates the database and brings its schema up to date.
+    ///
+    /// `max_running_local_jobs` is how many local-file jobs of one account run at once; 0 is no bound.
+    pub async fn open(path: &Path, max_running_local_jobs: u32) -> Result<Self> {
+        let options = SqliteConnectOptions::new()
+            .filename(path)
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(SqliteSynchronous::Full)
+            .foreign_keys(true)
+            .busy_timeout(Duration::from_secs(10))
+            .statement_cache_capacity(256);
+        let open = |error: sqlx::Error| StoreError::Open(format!("cannot open {}: {error}", path.display()));
+        let writer = SqlitePoolOptions::new()
+            .max_connections(1)
+            .idle_timeout(None)
+            .max_lifetime(None)
+            .connect_with(options.clone())
+            .await
+            .map_err(open)?;
+        migrator().run(&writer).await.map_err(|error| {
+            StoreError::Open(format!(
+                "{} was made by another version of docmill: {error}. Start the version that made it, or restore a backup",
+                path.display()
+            ))
+        })?;
+        let readers = SqlitePoolOptions::new()
+            .max_connections(READERS)
+            .idle_timeout(None)
+            .max_lifetime(None)
+            .connect_with(options.read_only(true))
+            .await
+            .map_err(open)?;
+        Ok(Self { writer: Writer::start(writer), readers, max_running_local_jobs })
+    }
+
+    /// Waits for operations under way and closes the file.
+    pub async fn close(&self) {
+        self.writer.close().await;
+        self.readers.close().await;
+    }
+}
+
+/// The schema's versions. A released one never changes.
+fn migrator() -> Migrator {
+    let versions = [(1, "initial", include_str!("../../migrations/sqlite/0001_initial.sql"))];
+    let migrations = versions
+        .into_iter()
+        .map(|(version, description, sql)| {
+            Migration::new(version, description.into(), MigrationType::Simple, AssertSqlSafe(sql).into_sql_str(), false)
+        })
+        .collect();
+    Migrator::with_migrations(migrations)
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn create_account(&self, name: &str, now: Micros) -> Result<AccountId> {
+        self.insert_account(name, now).await
+    }
+
+    async fn accounts(&self) -> Result<Vec<Account>> {
+        self.list_accounts().await
+    }
+
+    async fn create_workspace(&self, account: AccountId, name: &str, now: Micros) -> Result<WorkspaceId> {
+        self.insert_workspace(account, name, now).await
+    }
+
+    async fn workspaces(&self) -> Result<Vec<Workspace>> {
+        self.list_workspaces().await
+    }
+
+    async fn create_key(&self, key: NewKey, now: Micros) -> Result<KeyId> {
+        self.insert_key(key, now).await
+    }
+
+    async fn keys(&self, workspace: Option<WorkspaceId>) -> Result<Vec<ApiKey>> {
+        self.list_keys(workspace).await
+    }
+
+    async fn revoke_keys(&self, which: &str, now: Micros) -> Result<u64> {
+        self.set_keys_revoked(which, now).await
+    }
+
+    async fn principal_by_hash(&self, secret_hash: &str) -> Result<Option<Principal>> {
+        self.find_principal(keys::PRINCIPAL_BY_HASH, secret_hash).await
+    }
+
+    async fn principal_by_key(&self, key: KeyId) -> Result<Option<Principal>> {
+        self.find_principal(keys::PRINCIPAL_BY_KEY, &key.to_string()).await
+    }
+
+    async fn touch_key(&self, key: KeyId, now: Micros) -> Result<()> {
+        self.set_key_used(key, now).await
+    }
+
+    async fn pass_create_gate(&self, account: AccountId, gap: Micros, now: Micros) -> Result<std::result::Result<(), Micros>> {
+        self.take_create_turn(account, gap, now).await
+    }
+
+    async fn create_job(&self, job: NewJob, now: Micros) -> Result<()> {
+        self.insert_job(job, now).await
+    }
+
+    async fn job(&self, workspace: WorkspaceId, job: JobId) -> Result<Option<Job>> {
+        self.find_job(workspace, job).await
+    }
+
+    async fn jobs(&self, workspace: WorkspaceId, filter: &JobFilter) -> Result<Vec<Job>> {
+        self.list_jobs(workspace, filter).await
+    }
+
+    async fn job_files(&self, workspace: WorkspaceId, job: JobId) -> Result<Option<Vec<JobFile>>> {
+        self.list_job_files(workspace, job).await
+    }
+
+    async fn output(&self, workspace: WorkspaceId, job: JobId, file: FileId, node: Option<NodeId>) -> Result<Option<Output>> {
+        self.find_output(workspace, job, file, node).await
+    }
+
+    async fn stop_job(&self, workspace: WorkspaceId, job: JobId, now: Micros) -> Result<Option<JobStatus>> {
+        self.cancel_job(workspace, job, now).await
+    }
+
+    async fn delete_job(&self, workspace: WorkspaceId, job: JobId) -> Result<DeleteOutcome> {
+        self.remove_job(workspace, job).await
+    }
+
+    async fn events(&self, workspace: WorkspaceId, job: JobId, after: i64) -> Result<Vec<Event>> {
+        self.list_events(workspace, job, after).await
+    }
+
+    async fn claim(&self, max: usize, lease_until: Micros, now: Micros) -> Result<Vec<Claim>> {
+        self.claim_files(max, lease_until, now).await
+    }
+
+    async fn renew(&self, leases: &[Lease], lease_until: Micros) -> Result<Vec<Lease>> {
+        self.renew_leases(leases.to_vec(), lease_until).await
+    }
+
+    async fn finish(&self, lease: Lease, outcome: FileOutcome, now: Micros) -> Result<()> {
+        self.finish_file(lease, outcome, now).await
+    }
+
+    async fn release(&self, lease: Lease) -> Result<()> {
+        self.release_file(lease).await
+    }
+
+    async fn recover(&self, all_running: bool, max_attempts: u32, now: Micros) -> Result<u64> {
+        self.recover_files(all_running, max_attempts, now).await
+    }
+
+    async fn settle(&self, now: Micros) -> Result<u64> {
+        self.settle_jobs(now).await
+    }
+
+    async fn expire_jobs(&self, before: Micros, max: u32) -> Result<u64> {
+        self.remove_jobs_ended_before(before, max).await
+    }
+
+    async fn garbage(&self, max: u32) -> Result<Vec<String>> {
+        self.list_garbage(max).await
+    }
+
+    async fn forget_garbage(&self, keys: &[String]) -> Result<()> {
+        self.remove_garbage(keys.to_vec()).await
+    }
+
+    async fn unreferenced(&self, keys: &[String]) -> Result<Vec<String>> {
+        self.find_unreferenced(keys).await
+    }
+
+    async fn stats(&self, now: Micros) -> Result<Stats> {
+        self.count(now).await
+    }
+
+    async fn check_writable(&self) -> Result<()> {
+        self.probe_write().await
+    }
+}

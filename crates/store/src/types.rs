@@ -1,0 +1,303 @@
+//! Records of the store.
+
+use docmill_model::chain::NodeChain;
+use docmill_model::ids::{AccountId, EventId, FileId, JobId, KeyId, NodeId, WorkflowId, WorkspaceId};
+use docmill_model::job::{EventType, JobStatus, JobType, TaskState};
+use docmill_model::time::Micros;
+use docmill_model::{Code, Warning};
+use serde_json::Value;
+
+/// An account.
+#[derive(Clone, Debug)]
+pub struct Account {
+    /// Id.
+    pub id: AccountId,
+    /// Unique name.
+    pub name: String,
+    /// When it was created.
+    pub created_at: Micros,
+}
+
+/// A workspace.
+#[derive(Clone, Debug)]
+pub struct Workspace {
+    /// Id.
+    pub id: WorkspaceId,
+    /// Its account.
+    pub account: AccountId,
+    /// Unique name.
+    pub name: String,
+    /// When it was created.
+    pub created_at: Micros,
+}
+
+/// A key to record.
+#[derive(Clone, Debug)]
+pub struct NewKey {
+    /// The workspace it opens.
+    pub workspace: WorkspaceId,
+    /// Free name.
+    pub name: String,
+    /// First characters of the key, to tell keys apart in lists.
+    pub prefix: String,
+    /// SHA-256 of the whole key, hexadecimal.
+    pub secret_hash: String,
+}
+
+/// A recorded key.
+#[derive(Clone, Debug)]
+pub struct ApiKey {
+    /// Id.
+    pub id: KeyId,
+    /// Name of the workspace it opens.
+    pub workspace_name: String,
+    /// Free name.
+    pub name: String,
+    /// First characters of the key.
+    pub prefix: String,
+    /// When it was created.
+    pub created_at: Micros,
+    /// When it was last used, to the minute.
+    pub last_used_at: Option<Micros>,
+    /// When it was revoked.
+    pub revoked_at: Option<Micros>,
+}
+
+/// Who a request comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Principal {
+    /// The account limits are counted against.
+    pub account: AccountId,
+    /// The workspace whose objects it may touch.
+    pub workspace: WorkspaceId,
+    /// The key used.
+    pub key: KeyId,
+}
+
+/// A job to create.
+#[derive(Clone, Debug)]
+pub struct NewJob {
+    /// Id.
+    pub id: JobId,
+    /// Its account.
+    pub account: AccountId,
+    /// Its workspace.
+    pub workspace: WorkspaceId,
+    /// Its workflow.
+    pub workflow: WorkflowId,
+    /// The workflow's name.
+    pub workflow_name: String,
+    /// What started it.
+    pub job_type: JobType,
+    /// What to do with each file.
+    pub chain: NodeChain,
+    /// The job whose failed files it runs again.
+    pub retry_of: Option<JobId>,
+    /// Its files, in the order of upload.
+    pub files: Vec<NewFile>,
+}
+
+/// A file of a job to create.
+#[derive(Clone, Debug)]
+pub struct NewFile {
+    /// Id.
+    pub id: FileId,
+    /// Name, for display only.
+    pub name: String,
+    /// Declared MIME type.
+    pub content_type: Option<String>,
+    /// Bytes.
+    pub size: u64,
+    /// Key of its blob.
+    pub blob_key: String,
+}
+
+/// A job.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// Id.
+    pub id: JobId,
+    /// Its workflow.
+    pub workflow: WorkflowId,
+    /// The workflow's name.
+    pub workflow_name: String,
+    /// What started it.
+    pub job_type: JobType,
+    /// Status.
+    pub status: JobStatus,
+    /// What is done with each file.
+    pub chain: NodeChain,
+    /// Why it ended as it did, for people.
+    pub message: Option<String>,
+    /// When it was accepted.
+    pub created_at: Micros,
+    /// When it started.
+    pub started_at: Option<Micros>,
+    /// When it ended.
+    pub ended_at: Option<Micros>,
+    /// Number of files.
+    pub files_total: u64,
+    /// Files processed.
+    pub files_succeeded: u64,
+    /// Files that failed.
+    pub files_failed: u64,
+    /// Ids of its files in the order of upload.
+    pub file_ids: Vec<FileId>,
+    /// Outputs there are, by node then file: `(node, file)`.
+    pub outputs: Vec<(NodeId, FileId)>,
+}
+
+/// A file of a job.
+#[derive(Clone, Debug)]
+pub struct JobFile {
+    /// Id.
+    pub id: FileId,
+    /// Name as uploaded, cleaned for display.
+    pub name: String,
+    /// Declared MIME type.
+    pub content_type: Option<String>,
+    /// Bytes.
+    pub size: u64,
+    /// Key of its blob.
+    pub blob_key: String,
+    /// Where it stands.
+    pub state: TaskState,
+    /// Times it was claimed.
+    pub attempt: u32,
+    /// Why it failed.
+    pub error: Option<(Code, String)>,
+    /// What was not done.
+    pub warnings: Vec<Warning>,
+    /// Elements of the last node's output.
+    pub elements: Option<u64>,
+    /// Pages.
+    pub pages: Option<u64>,
+    /// When it was first claimed.
+    pub started_at: Option<Micros>,
+    /// When it ended.
+    pub ended_at: Option<Micros>,
+    /// Nodes whose output is stored.
+    pub nodes_done: u64,
+}
+
+/// A stored output.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// Key of its blob.
+    pub blob_key: String,
+    /// Bytes.
+    pub size: u64,
+    /// Name of the input file.
+    pub file_name: String,
+}
+
+/// The right to write about one claimed file. Only [`crate::Store::claim`] makes one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Lease {
+    pub(crate) file: FileId,
+    pub(crate) token: i64,
+}
+
+impl Lease {
+    /// The file.
+    pub fn file(&self) -> FileId {
+        self.file
+    }
+
+    /// The fencing token: larger for each later claim of the same file.
+    pub fn token(&self) -> i64 {
+        self.token
+    }
+}
+
+/// A file to work on.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// The right to it.
+    pub lease: Lease,
+    /// Its job.
+    pub job: JobId,
+    /// Its workspace.
+    pub workspace: WorkspaceId,
+    /// What to do with it.
+    pub chain: NodeChain,
+    /// Its name.
+    pub name: String,
+    /// Declared MIME type.
+    pub content_type: Option<String>,
+    /// Key of its blob.
+    pub blob_key: String,
+    /// Bytes.
+    pub size: u64,
+    /// Times it was claimed, with this one.
+    pub attempt: u32,
+}
+
+/// How a claimed file ended.
+#[derive(Clone, Debug)]
+pub enum FileOutcome {
+    /// Every node's output is durable.
+    Succeeded {
+        /// `(node, position of the node, blob key, bytes)`.
+        outputs: Vec<(NodeId, u32, String, u64)>,
+        /// What was not done.
+        warnings: Vec<Warning>,
+        /// Elements of the last output.
+        elements: u64,
+        /// Pages.
+        pages: u64,
+    },
+    /// It failed for good.
+    Failed {
+        /// Stable code.
+        code: Code,
+        /// Reason, for people.
+        message: String,
+    },
+    /// It is to be tried again, not before this instant.
+    Retry {
+        /// Earliest instant.
+        not_before: Micros,
+    },
+}
+
+/// What became of a request to delete a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeleteOutcome {
+    /// It is gone.
+    Deleted,
+    /// It has not ended.
+    NotEnded,
+    /// There is none.
+    NotFound,
+}
+
+/// A recorded event.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// Id.
+    pub id: EventId,
+    /// Position among the job's events, from 1.
+    pub sequence: i64,
+    /// What happened.
+    pub event_type: EventType,
+    /// The job as it was then.
+    pub payload: Value,
+    /// When.
+    pub created_at: Micros,
+}
+
+/// Counts for monitoring.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Stats {
+    /// Jobs waiting for a slot.
+    pub jobs_scheduled: u64,
+    /// Jobs running.
+    pub jobs_in_progress: u64,
+    /// Files ready to be claimed.
+    pub files_ready: u64,
+    /// Files being processed.
+    pub files_running: u64,
+    /// Age of the oldest ready file, in microseconds.
+    pub oldest_ready_age: Micros,
+}
