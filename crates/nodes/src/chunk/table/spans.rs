@@ -6,7 +6,7 @@ use super::grid::{Cell, Row};
 
 /// Most cells from above that are kept. More of them are no table of this world, and would be repeated
 /// on every chunk.
-const MAX_OPEN: usize = 256;
+const MAX_OPEN: usize = 64;
 
 /// The cells open at a row while walking down the rows of a group.
 #[derive(Default)]
