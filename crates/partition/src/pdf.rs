@@ -10,11 +10,13 @@ mod document;
 mod engine;
 mod fonts;
 mod furniture;
+mod grid;
 mod hayro;
 mod order;
 mod roles;
 mod script;
 mod segment;
+mod table;
 
 use std::sync::Arc;
 

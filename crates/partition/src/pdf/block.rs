@@ -25,6 +25,8 @@ pub(super) struct Line {
     pub(super) monospace: bool,
     /// Left edges of the parts that wide gaps separate.
     pub(super) cells: Vec<f32>,
+    /// Stands for a table of the page.
+    pub(super) table: Option<usize>,
 }
 
 impl Line {
@@ -60,6 +62,8 @@ pub(super) struct Block {
     pub(super) tabular: bool,
     /// How the text starts when it is a list item.
     pub(super) marker: Option<Marker>,
+    /// Stands for a table of the page.
+    pub(super) table: Option<usize>,
 }
 
 /// What a list item starts with.
@@ -98,7 +102,8 @@ pub(super) fn lines(mut region: Vec<Segment>) -> Vec<Line> {
     let mut row: Vec<Segment> = Vec::new();
     let (mut base, mut size) = (0.0, 0.0);
     for segment in region {
-        if !row.is_empty() && !same_line(base, size, segment.base, segment.size) {
+        let apart = segment.table.is_some() || row.last().is_some_and(|last| last.table.is_some());
+        if !row.is_empty() && (apart || !same_line(base, size, segment.base, segment.size)) {
             lines.extend(line(std::mem::take(&mut row)));
             size = 0.0;
         }
@@ -124,6 +129,7 @@ fn line(mut row: Vec<Segment>) -> Option<Line> {
         italic: main.italic,
         monospace: main.monospace,
         cells: Vec::new(),
+        table: main.table,
     };
     let total: usize = row.iter().map(|segment| segment.text.len()).sum();
     let bold: usize = row.iter().filter(|s| s.bold).map(|s| s.text.len()).sum();
@@ -189,9 +195,17 @@ impl Column {
 
 /// Whether `line`, which follows `last`, begins a new block.
 fn starts_block(current: &[Line], last: &Line, line: &Line, next: Option<&Line>, column: &Column) -> bool {
+    if line.table.is_some() || last.table.is_some() {
+        return true;
+    }
     let size = last.size.max(line.size);
     let step = line.base - last.base;
-    if line.size.max(last.size) > 1.14 * line.size.min(last.size) || last.bold != line.bold {
+    let in_item = current.first().is_some_and(|first| marker(&first.text).is_some());
+    if line.size.max(last.size) > 1.14 * line.size.min(last.size) {
+        return true;
+    }
+    // Bold text that ends at the end of a full line may just run on as plain text.
+    if last.bold != line.bold && !in_item && has_room(last, line, column) {
         return true;
     }
     if last.monospace != line.monospace || (last.cells.len() > 1) != (line.cells.len() > 1) {
@@ -206,7 +220,6 @@ fn starts_block(current: &[Line], last: &Line, line: &Line, next: Option<&Line>,
     if line.cells.len() > 1 {
         return false;
     }
-    let in_item = current.first().is_some_and(|first| marker(&first.text).is_some());
     let indent = line.x0() - last.x0();
     let width = (column.right - column.left).max(1.0);
     if in_item {
@@ -237,9 +250,7 @@ fn starts_block(current: &[Line], last: &Line, line: &Line, next: Option<&Line>,
 /// a sentence.
 fn ended_early(last: &Line, line: &Line, column: &Column) -> bool {
     let room = column.right - last.x1();
-    let first = line.text.split(' ').next().unwrap_or_default().chars().count() as f32;
-    let per_char = (line.x1() - line.x0()) / (line.text.chars().count().max(1) as f32);
-    let word = (first + 1.5) * per_char;
+    let word = first_word(line);
     let ends = last
         .text
         .trim_end_matches(['"', '\'', '”', '’', ')', ']', '»'])
@@ -247,6 +258,18 @@ fn ended_early(last: &Line, line: &Line, column: &Column) -> bool {
     let width = (column.right - column.left).max(1.0);
     let short = last.x1() - last.x0() < 0.5 * width;
     ends && room > word + 1.5 * line.size && (room > 0.12 * width || short)
+}
+
+/// Whether the next line's first word would have fitted on a line.
+fn has_room(last: &Line, line: &Line, column: &Column) -> bool {
+    column.right - last.x1() > first_word(line) + 0.5 * line.size
+}
+
+/// Width of a line's first word with the space before it.
+fn first_word(line: &Line) -> f32 {
+    let first = line.text.split(' ').next().unwrap_or_default().chars().count() as f32;
+    let per_char = (line.x1() - line.x0()) / (line.text.chars().count().max(1) as f32);
+    (first + 1.5) * per_char
 }
 
 fn finish(lines: Vec<Line>) -> Option<Block> {
@@ -264,7 +287,12 @@ fn finish(lines: Vec<Line>) -> Option<Block> {
         italic: lines.iter().all(|line| line.italic),
         monospace: lines.iter().all(|line| line.monospace),
         tabular: lines.iter().all(|line| line.cells.len() > 1),
-        marker: marker(&first.text),
+        marker: if first.table.is_some() {
+            None
+        } else {
+            marker(&first.text)
+        },
+        table: first.table,
     };
     for line in &lines {
         append_line(&mut block.text, &line.text);

@@ -6,9 +6,11 @@ use docmill_model::{Element, ElementType, PageInfo, Warning, WarningCode};
 use super::block::{Block, blocks};
 use super::engine::{Direction, LinkArea, PageContent, PageSource};
 use super::furniture::{Furniture, FurnitureLine, Sheet, take_furniture};
+use super::grid::ruled_tables;
 use super::order::read_order;
 use super::roles::{BodyCount, Role, roles};
 use super::segment::{Frame, Segment, segments};
+use super::table::Table;
 use crate::context::Context;
 use crate::error::PartitionError;
 
@@ -23,6 +25,7 @@ struct Page {
     /// Text by direction, the direction of most of the text first.
     parts: Vec<(Frame, Vec<Segment>)>,
     links: Vec<LinkArea>,
+    tables: Vec<Table>,
 }
 
 pub(super) fn partition(source: &mut dyn PageSource, cx: &mut Context) -> Result<(), PartitionError> {
@@ -31,7 +34,12 @@ pub(super) fn partition(source: &mut dyn PageSource, cx: &mut Context) -> Result
     let mut count = BodyCount::default();
     for index in 0..source.page_count() {
         let page = read(source, index, cx);
-        for segment in page.parts.iter().flat_map(|(_, segments)| segments) {
+        for segment in page
+            .parts
+            .iter()
+            .flat_map(|(_, segments)| segments)
+            .filter(|s| s.table.is_none())
+        {
             count.add(segment.size, segment.bold, segment.monospace, segment.text.len());
         }
         pages.push(page);
@@ -60,7 +68,7 @@ pub(super) fn partition(source: &mut dyn PageSource, cx: &mut Context) -> Result
             cx.push(Element::new(ElementType::PageBreak, "").on_page(page.number))?;
         }
     }
-    if cx.options.infer_table_structure {
+    if false && cx.options.infer_table_structure {
         cx.warn(Warning::new(
             WarningCode::TableStructureNotInferred,
             "tables on pages are given as text: their structure is not inferred",
@@ -87,7 +95,7 @@ fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
         }
     });
     warn_about(&content, number, cx);
-    let page = Page {
+    let mut page = Page {
         number,
         width: content.width,
         height: content.height,
@@ -99,13 +107,44 @@ fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
             })
             .collect(),
         links: content.links,
+        tables: Vec::new(),
     };
+    if let Some((frame, segments)) = page.parts.first_mut()
+        && frame.is_upright()
+    {
+        page.tables = ruled_tables(&content.rules, segments);
+        segments.extend(
+            page.tables
+                .iter()
+                .enumerate()
+                .map(|(index, table)| placeholder(index, table)),
+        );
+    }
     cx.page_done(PageInfo {
         number,
         width: Some(f64::from(page.width)),
         height: Some(f64::from(page.height)),
     });
     page
+}
+
+/// Keeps a table's place among the text while the page is laid out.
+fn placeholder(index: usize, table: &Table) -> Segment {
+    let [x0, y0, x1, y1] = table.bbox;
+    Segment {
+        text: table.text(),
+        x0,
+        y0,
+        x1,
+        y1,
+        base: (y0 + y1) / 2.0,
+        size: 10.0,
+        font: 0,
+        bold: false,
+        italic: false,
+        monospace: false,
+        table: Some(index),
+    }
 }
 
 fn warn_about(content: &PageContent, number: u32, cx: &mut Context) {
@@ -177,6 +216,10 @@ fn emit(
         let Some(role) = roles.next() else { break };
         let text = role.text.as_deref().unwrap_or(&block.text);
         let mut element = element(page, frame, role.kind, text, block.bbox);
+        if let Some(table) = block.table.and_then(|index| page.tables.get(index)) {
+            element.metadata.text_as_html = Some(table.html());
+            element.metadata.table_extraction_method = Some("grid".to_owned());
+        }
         element.metadata.category_depth = role.depth;
         cx.push(element)?;
     }

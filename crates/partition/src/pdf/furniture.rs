@@ -62,7 +62,8 @@ pub(super) fn take_furniture(sheets: &mut [Sheet<'_>], body_size: f32) -> Vec<Ve
         let bbox = candidate.line.bbox;
         if let Some(sheet) = sheets.get_mut(candidate.page) {
             sheet.segments.retain(|s| {
-                !(s.base >= bbox[1] && s.base <= bbox[3] && s.x0 >= bbox[0] - 0.1 && s.x1 <= bbox[2] + 0.1)
+                s.table.is_some()
+                    || !(s.base >= bbox[1] && s.base <= bbox[3] && s.x0 >= bbox[0] - 0.1 && s.x1 <= bbox[2] + 0.1)
             });
         }
         if let Some(list) = found.get_mut(candidate.page) {
@@ -82,6 +83,7 @@ fn candidates(sheets: &[Sheet<'_>]) -> Vec<Candidate> {
             let zone: Vec<Segment> = sheet
                 .segments
                 .iter()
+                .filter(|s| s.table.is_none())
                 .filter(|s| {
                     if bottom {
                         s.base > sheet.height * (1.0 - ZONE)

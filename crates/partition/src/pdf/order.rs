@@ -12,7 +12,7 @@ const MAX_DEPTH: usize = 24;
 /// Lines there must be on both sides of a gutter.
 const MIN_LINES: usize = 3;
 /// Narrowest gutter, in font sizes.
-const MIN_GUTTER: f32 = 0.8;
+const MIN_GUTTER: f32 = 0.6;
 /// Vertical gap between bands, in font sizes.
 const BAND_GAP: f32 = 1.0;
 /// Columns of shorter lines (in characters, on average) on common baselines are a table's.
@@ -148,7 +148,7 @@ fn find_gutter(region: &[Segment]) -> Option<Gutter> {
     let em = median_size(region);
     let left = region.iter().map(|s| s.x0).fold(f32::INFINITY, f32::min);
     let right = region.iter().map(|s| s.x1).fold(f32::NEG_INFINITY, f32::max);
-    let step = (em / 4.0).max((right - left) / MAX_BINS as f32).max(0.1);
+    let step = (em / 8.0).max((right - left) / MAX_BINS as f32).max(0.1);
     let bins = (((right - left) / step).ceil() as usize).min(MAX_BINS) + 1;
     let coverage = coverage(region, left, step, bins);
 

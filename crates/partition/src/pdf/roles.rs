@@ -76,7 +76,8 @@ pub(super) fn roles(blocks: &[&Block], body: Body, outline: &[OutlineEntry]) -> 
     let headings: Vec<bool> = blocks
         .iter()
         .map(|block| {
-            bookmarks.depth(&block.text).is_some() && block.lines <= 4 && !block.tabular || is_heading(block, body)
+            bookmarks.depth(&block.text).is_some() && block.lines <= 4 && !block.tabular && block.table.is_none()
+                || is_heading(block, body)
         })
         .collect();
     let depths = depths(blocks, &headings, &bookmarks);
@@ -101,7 +102,12 @@ fn is_heading(block: &Block, body: Body) -> bool {
     let letters = text.chars().filter(|ch| ch.is_alphabetic()).count();
     let visible = text.chars().filter(|ch| !ch.is_whitespace()).count();
     let words = text.split_whitespace().count();
-    if block.tabular || block.marker == Some(Marker::Bullet) || letters < 2 || letters * 2 < visible {
+    if block.tabular
+        || block.table.is_some()
+        || block.marker == Some(Marker::Bullet)
+        || letters < 2
+        || letters * 2 < visible
+    {
         return false;
     }
     let ratio = block.size / body.size;
@@ -263,6 +269,9 @@ fn is_caption(text: &str) -> bool {
 
 fn ordinary(block: &Block, body: Body) -> Role {
     let text = block.text.as_str();
+    if block.table.is_some() {
+        return Role::of(ElementType::Table);
+    }
     if block.tabular {
         return Role::of(ElementType::UncategorizedText);
     }

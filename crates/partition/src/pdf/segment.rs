@@ -6,7 +6,7 @@ use super::engine::{Direction, Font, Glyph, PageContent, Rule};
 use super::script::{is_blank, is_east_asian, is_mark, is_right_to_left, push_clean, to_logical};
 
 /// A gap wider than this many font sizes ends a segment.
-const SEGMENT_GAP: f32 = 1.0;
+const SEGMENT_GAP: f32 = 0.65;
 /// How far text may step back within a segment, in font sizes (kerning, wrong widths).
 const BACKSTEP: f32 = 0.4;
 /// Baselines this close, in font sizes, are one line.
@@ -43,6 +43,8 @@ pub(super) struct Segment {
     pub(super) italic: bool,
     /// Most characters are monospaced.
     pub(super) monospace: bool,
+    /// Stands for a table: its index among the tables of the page.
+    pub(super) table: Option<usize>,
 }
 
 impl Segment {
@@ -340,6 +342,7 @@ fn finish(raw: &Raw, glyphs: &[Glyph], frame: &Frame, fonts: &[Font]) -> Option<
         bold: majority(|font| font.bold),
         italic: majority(|font| font.italic),
         monospace: majority(|font| font.monospace),
+        table: None,
         text,
     })
 }
