@@ -142,7 +142,7 @@ fn median_size(region: &[Segment]) -> f32 {
 
 /// The best gutter of a region whose segments are sorted by baseline.
 fn find_gutter(region: &[Segment]) -> Option<Gutter> {
-    if region.len() < 2 * MIN_LINES {
+    if region.len() < 2 {
         return None;
     }
     let em = median_size(region);
@@ -200,70 +200,110 @@ fn coverage(region: &[Segment], left: f32, step: f32, bins: usize) -> Vec<i32> {
     delta
 }
 
-/// How good a gutter is; none when it is not one.
-fn score(region: &[Segment], gutter: Gutter, em: f32) -> Option<f32> {
-    let sides: Vec<Side> = region.iter().map(|segment| gutter.side(segment)).collect();
-    let across = sides.iter().filter(|&&side| side == Side::Across).count();
-    let mut fewest = 0;
-    let mut band: (Vec<&Segment>, Vec<&Segment>) = Default::default();
-    let mut tabular = (0usize, 0usize);
-    let mut close = |band: &mut (Vec<&Segment>, Vec<&Segment>)| {
-        let lines = band.0.len().min(band.1.len());
-        if lines > 0 && faces(&band.0, &band.1) {
-            if is_tabular(&band.0, &band.1, em) {
-                tabular.0 += lines;
-            } else {
-                tabular.1 += lines;
-                fewest = fewest.max(lines);
-            }
-        }
-        band.0.clear();
-        band.1.clear();
-    };
-    for (segment, side) in region.iter().zip(&sides) {
-        match side {
-            Side::Left => band.0.push(segment),
-            Side::Right => band.1.push(segment),
-            Side::Across => close(&mut band),
+/// A line on one side of a gutter.
+#[derive(Clone, Copy)]
+struct Row {
+    base: f32,
+    chars: usize,
+    /// Lines it counts for: a table is many.
+    weight: f32,
+}
+
+/// The lines of one side within one band, from top to bottom.
+#[derive(Default)]
+struct Rows(Vec<Row>);
+
+impl Rows {
+    fn push(&mut self, segment: &Segment, em: f32) {
+        let chars = segment.text.chars().count();
+        match self.0.last_mut() {
+            Some(row) if segment.table.is_none() && segment.base - row.base < 0.4 * em => row.chars += chars,
+            _ => self.0.push(Row {
+                base: segment.base,
+                chars,
+                weight: if segment.table.is_some() {
+                    ((segment.y1 - segment.y0) / (1.3 * em)).clamp(1.0, 100.0)
+                } else {
+                    1.0
+                },
+            }),
         }
     }
-    close(&mut band);
-    if fewest < MIN_LINES || tabular.0 > tabular.1 || across > 2 * tabular.1 {
+
+    /// The part that stands beside the other side.
+    fn beside(&self, other: &Self, em: f32) -> &[Row] {
+        let (Some(first), Some(last)) = (other.0.first(), other.0.last()) else {
+            return &[];
+        };
+        let start = self.0.partition_point(|row| row.base < first.base - em * first.weight);
+        let end = self.0.partition_point(|row| row.base <= last.base + em * last.weight);
+        self.0.get(start..end).unwrap_or_default()
+    }
+}
+
+/// How good a gutter is; none when it is not one.
+fn score(region: &[Segment], gutter: Gutter, em: f32) -> Option<f32> {
+    let mut tally = Tally::default();
+    let (mut left, mut right) = (Rows::default(), Rows::default());
+    let mut across = 0.0f32;
+    for segment in region {
+        match gutter.side(segment) {
+            Side::Left => left.push(segment, em),
+            Side::Right => right.push(segment, em),
+            Side::Across => {
+                across += 1.0;
+                tally.add(&left, &right, em);
+                left.0.clear();
+                right.0.clear();
+            }
+        }
+    }
+    tally.add(&left, &right, em);
+    if tally.best < MIN_LINES as f32 || tally.tabular > tally.prose || across > 2.0 * tally.prose {
         return None;
     }
     let width = ((gutter.x1 - gutter.x0) / em).min(3.0);
-    Some(tabular.1 as f32 * width / (1.0 + across as f32))
+    Some(tally.prose * width / (1.0 + across))
 }
 
-/// Whether two columns stand side by side rather than one above the other.
-fn faces(left: &[&Segment], right: &[&Segment]) -> bool {
-    let range = |side: &[&Segment]| {
-        side.iter()
-            .fold((f32::INFINITY, f32::NEG_INFINITY), |(top, bottom), s| {
-                (top.min(s.y0), bottom.max(s.y1))
-            })
-    };
-    let (a, b) = (range(left), range(right));
-    let common = a.1.min(b.1) - a.0.max(b.0);
-    common > 0.5 * (a.1 - a.0).min(b.1 - b.0)
+/// Lines that face each other across a gutter, over all bands.
+#[derive(Default)]
+struct Tally {
+    prose: f32,
+    tabular: f32,
+    /// Most lines of prose in one band.
+    best: f32,
+}
+
+impl Tally {
+    fn add(&mut self, left: &Rows, right: &Rows, em: f32) {
+        let (left, right) = (left.beside(right, em), right.beside(left, em));
+        let weight = |rows: &[Row]| rows.iter().map(|row| row.weight).sum::<f32>();
+        let lines = weight(left).min(weight(right));
+        if lines == 0.0 {
+            return;
+        }
+        if is_tabular(left, right, em) {
+            self.tabular += lines;
+        } else {
+            self.prose += lines;
+            self.best = self.best.max(lines);
+        }
+    }
 }
 
 /// Whether the lines of two columns are cells of common rows.
-fn is_tabular(left: &[&Segment], right: &[&Segment], em: f32) -> bool {
-    let mean = |side: &[&Segment]| side.iter().map(|s| s.text.chars().count()).sum::<usize>() / side.len().max(1);
+fn is_tabular(left: &[Row], right: &[Row], em: f32) -> bool {
+    let mean = |rows: &[Row]| rows.iter().map(|row| row.chars).sum::<usize>() / rows.len().max(1);
     if mean(left).min(mean(right)) >= TABLE_CELL {
         return false;
     }
-    let (few, many) = if left.len() <= right.len() {
-        (left, right)
-    } else {
-        (right, left)
-    };
+    let (few, many) = if left.len() <= right.len() { (left, right) } else { (right, left) };
     let aligned = few
         .iter()
-        .filter(|s| {
-            let start = many.partition_point(|other| other.base < s.base - 0.25 * em);
-            many.get(start).is_some_and(|other| other.base <= s.base + 0.25 * em)
+        .filter(|row| {
+            let start = many.partition_point(|other| other.base < row.base - 0.25 * em);
+            many.get(start).is_some_and(|other| other.base <= row.base + 0.25 * em)
         })
         .count();
     aligned * 4 >= few.len() * 3

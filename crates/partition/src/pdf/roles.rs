@@ -42,29 +42,37 @@ pub(super) struct Body {
 /// Sums characters per style to find the usual one.
 #[derive(Default)]
 pub(super) struct BodyCount {
-    sizes: BTreeMap<u32, usize>,
-    bold: usize,
+    /// Per size in quarters of a point: characters of regular and of bold weight.
+    sizes: BTreeMap<u32, [usize; 2]>,
+    regular: usize,
     monospace: usize,
     total: usize,
 }
 
 impl BodyCount {
     pub(super) fn add(&mut self, size: f32, bold: bool, monospace: bool, chars: usize) {
-        *self.sizes.entry((size * 4.0).round().max(0.0) as u32).or_default() += chars;
-        self.bold += if bold { chars } else { 0 };
+        let counts = self.sizes.entry((size * 4.0).round().max(0.0) as u32).or_default();
+        counts[usize::from(bold)] += chars;
+        self.regular += if bold { 0 } else { chars };
         self.monospace += if monospace { chars } else { 0 };
         self.total += chars;
     }
 
+    /// The most frequent size. Regular text decides as long as there is some, however little of a
+    /// page of headings it is.
     pub(super) fn body(&self) -> Body {
+        let bold = self.regular * 8 < self.total;
         let near = |key: u32| -> usize {
             let range = key.saturating_sub(1)..=key + 1;
-            self.sizes.range(range).map(|(_, &chars)| chars).sum()
+            self.sizes
+                .range(range)
+                .map(|(_, [regular, heavy])| if bold { regular + heavy } else { *regular })
+                .sum()
         };
         let key = self.sizes.keys().copied().max_by_key(|&key| near(key)).unwrap_or(40);
         Body {
             size: (key as f32 / 4.0).max(1.0),
-            bold: self.bold * 2 > self.total,
+            bold,
             monospace: self.monospace * 2 > self.total,
         }
     }
