@@ -91,7 +91,124 @@ impl FileType {
         }
     }
 
+    /// Whether files of this type are binary: no text file can be one of them.
+    pub(crate) fn is_binary(self) -> bool {
+        matches!(self, Self::Docx | Self::Pdf | Self::Pptx | Self::Xlsx)
+    }
+
+    /// The type a file name's extension (without dot, any case) stands for. Program code, logs and
+    /// configuration files are [`FileType::Txt`].
+    pub(crate) fn from_extension(extension: &str) -> Option<Self> {
+        Some(match extension.to_ascii_lowercase().as_str() {
+            "csv" => Self::Csv,
+            "docx" | "docm" | "dotx" | "dotm" => Self::Docx,
+            "eml" | "p7s" | "mht" | "mhtml" => Self::Eml,
+            "htm" | "html" | "xhtml" | "xht" => Self::Html,
+            "json" => Self::Json,
+            "md" | "markdown" | "mdown" | "mkd" | "mdx" => Self::Md,
+            "ndjson" | "jsonl" => Self::Ndjson,
+            "pdf" => Self::Pdf,
+            "pptx" | "pptm" | "ppsx" | "ppsm" | "potx" => Self::Pptx,
+            "tsv" | "tab" => Self::Tsv,
+            "xlsx" | "xlsm" | "xltx" | "xltm" => Self::Xlsx,
+            "xml" | "xsd" | "xsl" | "xslt" | "rss" | "atom" | "svg" => Self::Xml,
+            "txt" | "text" | "log" | "rst" | "org" | "tex" | "srt" | "vtt" => Self::Txt,
+            "yaml" | "yml" | "toml" | "ini" | "cfg" | "conf" | "properties" | "env" | "sql" => Self::Txt,
+            extension if is_code_extension(extension) => Self::Txt,
+            _ => return None,
+        })
+    }
+
+    /// The type a MIME type (without parameters, any case) stands for. Types that say nothing, such
+    /// as `application/octet-stream`, stand for none.
+    pub(crate) fn from_mime(mime: &str) -> Option<Self> {
+        let mime = mime.trim().to_ascii_lowercase();
+        if let Some(file_type) = Self::SUPPORTED.iter().find(|t| t.mime() == mime) {
+            return Some(*file_type);
+        }
+        Some(match mime.as_str() {
+            "application/csv" | "application/x-csv" | "text/x-csv" | "text/comma-separated-values" => Self::Csv,
+            "text/x-comma-separated-values" => Self::Csv,
+            "text/tab-separated-values" | "application/tsv" => Self::Tsv,
+            "text/x-markdown" | "application/markdown" => Self::Md,
+            "application/xhtml+xml" => Self::Html,
+            "text/json" | "application/x-json" => Self::Json,
+            "application/ndjson" | "application/jsonl" | "application/x-jsonl" | "application/jsonlines" => {
+                Self::Ndjson
+            }
+            "text/xml" => Self::Xml,
+            "application/x-pdf" => Self::Pdf,
+            "application/vnd.ms-word.document.macroenabled.12" => Self::Docx,
+            "application/vnd.ms-excel.sheet.macroenabled.12" => Self::Xlsx,
+            "application/vnd.ms-powerpoint.presentation.macroenabled.12" => Self::Pptx,
+            "text/yaml" | "application/yaml" | "application/x-yaml" | "text/x-yaml" => Self::Txt,
+            "application/javascript" | "application/x-sh" | "application/sql" => Self::Txt,
+            mime if mime.starts_with("text/x-") || mime == "text/javascript" => Self::Txt,
+            mime if mime.ends_with("+xml") => Self::Xml,
+            mime if mime.ends_with("+json") => Self::Json,
+            _ => return None,
+        })
+    }
+
     pub(crate) fn supported_list() -> String {
         Self::SUPPORTED.iter().map(|t| t.name()).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Extensions of program code: such a file is plain text whatever its content looks like.
+pub(crate) fn is_code_extension(extension: &str) -> bool {
+    matches!(
+        extension,
+        "bash"
+            | "c"
+            | "cc"
+            | "cpp"
+            | "cs"
+            | "css"
+            | "cxx"
+            | "go"
+            | "h"
+            | "hpp"
+            | "java"
+            | "js"
+            | "jsx"
+            | "kt"
+            | "lua"
+            | "php"
+            | "pl"
+            | "ps1"
+            | "py"
+            | "r"
+            | "rb"
+            | "rs"
+            | "scala"
+            | "sh"
+            | "swift"
+            | "ts"
+            | "tsx"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_type_is_found_by_its_own_mime() {
+        for file_type in FileType::SUPPORTED {
+            assert_eq!(FileType::from_mime(file_type.mime()), Some(*file_type));
+        }
+    }
+
+    #[test]
+    fn aliases() {
+        assert_eq!(FileType::from_mime("Text/X-Markdown"), Some(FileType::Md));
+        assert_eq!(FileType::from_mime("text/x-python"), Some(FileType::Txt));
+        assert_eq!(FileType::from_mime("application/atom+xml"), Some(FileType::Xml));
+        assert_eq!(FileType::from_mime("application/octet-stream"), None);
+        assert_eq!(FileType::from_extension("HTM"), Some(FileType::Html));
+        assert_eq!(FileType::from_extension("xlsm"), Some(FileType::Xlsx));
+        assert_eq!(FileType::from_extension("rb"), Some(FileType::Txt));
+        assert_eq!(FileType::from_extension("docx2"), None);
     }
 }

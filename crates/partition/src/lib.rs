@@ -4,6 +4,7 @@
 //! no `unsafe`. Callers run it in a child process; a reader may still be asked to stop early by the
 //! limits of [`ParseLimits`].
 
+mod charset;
 mod classify;
 mod context;
 mod csv;

@@ -1,0 +1,336 @@
+//! The drawing target that keeps characters and ruling lines and paints nothing.
+
+use hayro_interpret::font::{Glyph as DrawnGlyph, GlyphRun};
+use hayro_interpret::hayro_cmap::{BfString, WritingMode};
+use hayro_interpret::hayro_syntax::page::Page;
+use hayro_interpret::kurbo::{self, Affine, BezPath, PathEl, Point};
+use hayro_interpret::{BlendMode, ClipPath, Device, DrawMode, DrawProps, Image, ImageDrawProps, SoftMask};
+
+use super::engine::{Direction, FontId, Glyph, PageContent, Rule};
+use super::fonts::FontTable;
+use super::script::is_right_to_left;
+
+/// Ruling lines kept per page; drawings with more are no tables.
+const MAX_RULES: usize = 20_000;
+/// Characters kept per page.
+const MAX_GLYPHS: usize = 2_000_000;
+/// Thickest filled rectangle that is taken for a line, in points.
+const MAX_RULE_THICKNESS: f64 = 3.0;
+/// Shortest line worth keeping, in points.
+const MIN_RULE_LENGTH: f64 = 3.0;
+/// Characters drawn this far outside the page, in points, are not seen.
+const PAGE_MARGIN: f32 = 2.0;
+/// Glyph space has 1000 units to the em.
+const UNITS_PER_EM: f64 = 1000.0;
+
+pub(super) struct GlyphDevice<'f, 'a> {
+    page: &'a Page<'a>,
+    fonts: &'f mut FontTable<'a>,
+    content: PageContent,
+    last_run: Option<(usize, u32, Affine)>,
+}
+
+impl<'f, 'a> GlyphDevice<'f, 'a> {
+    pub(super) fn new(page: &'a Page<'a>, fonts: &'f mut FontTable<'a>, width: f32, height: f32) -> Self {
+        Self {
+            page,
+            fonts,
+            content: PageContent {
+                width,
+                height,
+                ..PageContent::default()
+            },
+            last_run: None,
+        }
+    }
+
+    pub(super) fn into_content(self) -> PageContent {
+        self.content
+    }
+
+    /// Text that is filled and outlined arrives twice in a row.
+    fn repeats_last_run(&mut self, run: &GlyphRun<'_, 'a>, transform: Affine) -> bool {
+        let key = run
+            .glyphs()
+            .first()
+            .map(|glyph| (run.glyphs().len(), glyph.char_code(), transform * glyph.transform()));
+        let repeated = key.is_some() && key == self.last_run;
+        self.last_run = key;
+        repeated
+    }
+
+    fn push_glyph(&mut self, text: Text<'_>, place: Place, font: FontId) {
+        let count = text.len();
+        if count == 0 || self.content.glyphs.len() + count > MAX_GLYPHS {
+            return;
+        }
+        let share = place.advance / count as f32;
+        // Several characters of a right-to-left script stand from right to left within the glyph.
+        let reversed = count > 1 && text.is_right_to_left();
+        let (start, step) = if reversed {
+            (place.advance - share, -share)
+        } else {
+            (0.0, share)
+        };
+        let mut glyph = Glyph {
+            ch: ' ',
+            x: place.x + place.unit.0 * start,
+            y: place.y + place.unit.1 * start,
+            advance: share,
+            size: place.size,
+            font,
+            direction: place.direction,
+        };
+        text.for_each(|ch| {
+            glyph.ch = ch;
+            self.content.glyphs.push(glyph);
+            glyph.x += place.unit.0 * step;
+            glyph.y += place.unit.1 * step;
+        });
+    }
+
+    fn push_rule(&mut self, a: Point, b: Point) {
+        let (x0, x1) = (a.x.min(b.x), a.x.max(b.x));
+        let (y0, y1) = (a.y.min(b.y), a.y.max(b.y));
+        if self.content.rules.len() >= MAX_RULES || !(x1 - x0).is_finite() || !(y1 - y0).is_finite() {
+            return;
+        }
+        let (length, thickness) = ((x1 - x0).max(y1 - y0), (x1 - x0).min(y1 - y0));
+        if length < MIN_RULE_LENGTH || thickness > MAX_RULE_THICKNESS || thickness * 3.0 > length {
+            return;
+        }
+        let (mx, my) = ((x0 + x1) as f32 / 2.0, (y0 + y1) as f32 / 2.0);
+        self.content.rules.push(if x1 - x0 > y1 - y0 {
+            Rule {
+                x0: x0 as f32,
+                y0: my,
+                x1: x1 as f32,
+                y1: my,
+            }
+        } else {
+            Rule {
+                x0: mx,
+                y0: y0 as f32,
+                x1: mx,
+                y1: y1 as f32,
+            }
+        });
+    }
+
+    fn stroke_rules(&mut self, path: &BezPath, transform: Affine) {
+        let (mut start, mut last) = (Point::ZERO, Point::ZERO);
+        for element in path.elements() {
+            if self.content.rules.len() >= MAX_RULES {
+                return;
+            }
+            match *element {
+                PathEl::MoveTo(p) => {
+                    start = transform * p;
+                    last = start;
+                }
+                PathEl::LineTo(p) => {
+                    let next = transform * p;
+                    self.push_rule(last, next);
+                    last = next;
+                }
+                PathEl::QuadTo(_, p) | PathEl::CurveTo(_, _, p) => last = transform * p,
+                PathEl::ClosePath => {
+                    self.push_rule(last, start);
+                    last = start;
+                }
+            }
+        }
+    }
+}
+
+/// The characters of one glyph.
+enum Text<'t> {
+    One(char),
+    Many(&'t str),
+}
+
+impl Text<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Self::One(_) => 1,
+            Self::Many(text) => text.chars().count(),
+        }
+    }
+
+    fn is_right_to_left(&self) -> bool {
+        match self {
+            Self::One(_) => false,
+            Self::Many(text) => text.chars().next().is_some_and(is_right_to_left),
+        }
+    }
+
+    fn for_each(&self, mut f: impl FnMut(char)) {
+        match self {
+            Self::One(ch) => f(*ch),
+            Self::Many(text) => text.chars().for_each(f),
+        }
+    }
+}
+
+/// Where and how large a glyph stands.
+#[derive(Clone, Copy)]
+struct Place {
+    x: f32,
+    y: f32,
+    advance: f32,
+    size: f32,
+    unit: (f32, f32),
+    direction: Direction,
+}
+
+impl Place {
+    /// `matrix` takes glyph space to page space; `width` is the advance in glyph space.
+    fn new(matrix: Affine, width: Option<f32>, vertical: bool) -> Option<Self> {
+        let [a, b, c, d, e, f] = matrix.as_coeffs();
+        let size = c.hypot(d) * UNITS_PER_EM;
+        let along = a.hypot(b);
+        if !(size.is_finite() && along.is_finite() && e.is_finite() && f.is_finite()) || size <= 0.05 || along <= 0.0 {
+            return None;
+        }
+        let (ux, uy) = if vertical { (0.0, 1.0) } else { (a / along, b / along) };
+        let direction = if vertical { Direction::South } else { direction(ux, uy) };
+        let advance = if vertical {
+            size
+        } else {
+            (f64::from(width.unwrap_or(0.0)) * along).clamp(0.0, 4.0 * size)
+        };
+        Some(Self {
+            x: e as f32,
+            y: f as f32,
+            advance: advance as f32,
+            size: size as f32,
+            unit: (ux as f32, uy as f32),
+            direction,
+        })
+    }
+}
+
+/// The quarter of the circle a unit vector points to, if it does within some 6 degrees.
+fn direction(x: f64, y: f64) -> Direction {
+    const NEARLY_ONE: f64 = 0.994;
+    if x > NEARLY_ONE {
+        Direction::East
+    } else if x < -NEARLY_ONE {
+        Direction::West
+    } else if y > NEARLY_ONE {
+        Direction::South
+    } else if y < -NEARLY_ONE {
+        Direction::North
+    } else {
+        Direction::Oblique
+    }
+}
+
+impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
+    fn draw_glyph_run(&mut self, run: &GlyphRun<'_, 'a>, props: DrawProps<'a>, mode: &DrawMode) {
+        if self.repeats_last_run(run, props.transform) && matches!(mode, DrawMode::Stroke(_)) {
+            return;
+        }
+        let vertical = run.writing_mode() == WritingMode::Vertical;
+        let (width, height) = (self.content.width, self.content.height);
+        let mut font = None;
+        for positioned in run.glyphs() {
+            let drawn: &DrawnGlyph<'a> = positioned;
+            let (advance, unicode) = match drawn {
+                DrawnGlyph::Outline(glyph) => (glyph.advance_width(), glyph.as_unicode()),
+                DrawnGlyph::Type3(glyph) => (glyph.advance_width(), glyph.as_unicode()),
+            };
+            let Some(place) = Place::new(props.transform * positioned.transform(), advance, vertical) else {
+                continue;
+            };
+            if place.x < -PAGE_MARGIN - place.size
+                || place.y < -PAGE_MARGIN
+                || place.x > width + PAGE_MARGIN
+                || place.y > height + PAGE_MARGIN + place.size
+            {
+                continue;
+            }
+            let font = *font.get_or_insert_with(|| match drawn {
+                DrawnGlyph::Outline(glyph) => self.fonts.id(glyph, self.page),
+                DrawnGlyph::Type3(_) => 0,
+            });
+            match unicode {
+                Some(BfString::Char(ch)) if ch != '\0' && ch != char::REPLACEMENT_CHARACTER => {
+                    self.push_glyph(Text::One(ch), place, font);
+                }
+                Some(BfString::String(text)) => self.push_glyph(Text::Many(&text), place, font),
+                _ => match self.fallback(drawn) {
+                    Some(ch) => self.push_glyph(Text::One(ch), place, font),
+                    None => self.content.unmapped += 1,
+                },
+            }
+        }
+    }
+
+    fn draw_path(&mut self, path: &BezPath, props: DrawProps<'a>, mode: &DrawMode) {
+        if self.content.rules.len() >= MAX_RULES {
+            return;
+        }
+        match mode {
+            DrawMode::Stroke(_) => self.stroke_rules(path, props.transform),
+            DrawMode::Fill(_) | DrawMode::FillAndStroke(..) | DrawMode::Invisible => {}
+        }
+    }
+
+    fn draw_rect(&mut self, rect: &kurbo::Rect, props: DrawProps<'a>, mode: &DrawMode) {
+        if self.content.rules.len() >= MAX_RULES {
+            return;
+        }
+        let r = props.transform.transform_rect_bbox(*rect);
+        let corners = [
+            Point::new(r.x0, r.y0),
+            Point::new(r.x1, r.y0),
+            Point::new(r.x1, r.y1),
+            Point::new(r.x0, r.y1),
+        ];
+        match mode {
+            DrawMode::Stroke(_) if r.width().min(r.height()) > MAX_RULE_THICKNESS => {
+                for (a, b) in [(0, 1), (1, 2), (2, 3), (3, 0)] {
+                    self.push_rule(corners[a], corners[b]);
+                }
+            }
+            // Thin ones are lines; others are backgrounds, whose edges nobody drew.
+            _ => self.push_rule(corners[0], corners[2]),
+        }
+    }
+
+    fn draw_image(&mut self, _: Image<'a, '_>, _: ImageDrawProps<'a>) {
+        self.content.has_images = true;
+    }
+
+    fn push_clip_path(&mut self, _: &ClipPath) {}
+    fn push_clip_rect(&mut self, _: &kurbo::Rect) {}
+    fn push_transparency_group(&mut self, _: f32, _: Option<SoftMask<'a>>, _: BlendMode) {}
+    fn pop_clip(&mut self) {}
+    fn pop_transparency_group(&mut self) {}
+}
+
+impl GlyphDevice<'_, '_> {
+    /// The character of a glyph whose font has no map to Unicode: what the font program says, else
+    /// the code itself where codes are usually characters, in one-byte fonts.
+    fn fallback(&mut self, glyph: &DrawnGlyph<'_>) -> Option<char> {
+        let code = glyph.char_code();
+        match glyph {
+            DrawnGlyph::Outline(outline) => {
+                if let Some(ch) = self.fonts.reverse_lookup(outline) {
+                    return Some(ch);
+                }
+                // `font_data` is absent for Type 1 and for fonts that are not embedded.
+                let composite = outline.font_data().is_some() && code > 0xFF;
+                (!composite).then_some(code).and_then(printable)
+            }
+            DrawnGlyph::Type3(_) => printable(code),
+        }
+    }
+}
+
+fn printable(code: u32) -> Option<char> {
+    matches!(code, 0x20..=0x7E | 0xA0..=0xFF)
+        .then(|| char::from_u32(code))
+        .flatten()
+}

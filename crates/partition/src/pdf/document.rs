@@ -1,0 +1,239 @@
+//! A whole document: pages are read one after the other, then judged together.
+
+use docmill_model::metadata::Coordinates;
+use docmill_model::{Element, ElementType, PageInfo, Warning, WarningCode};
+
+use super::block::{Block, blocks};
+use super::engine::{Direction, LinkArea, PageContent, PageSource};
+use super::furniture::{Furniture, FurnitureLine, Sheet, take_furniture};
+use super::grid::ruled_tables;
+use super::order::read_order;
+use super::roles::{BodyCount, Role, roles};
+use super::segment::{Frame, Segment, segments};
+use super::table::Table;
+use crate::context::Context;
+use crate::error::PartitionError;
+
+/// Share of glyphs without Unicode above which a page's text is called incomplete.
+const UNMAPPED_SHARE: f64 = 0.2;
+
+/// A page between reading and output.
+struct Page {
+    number: u32,
+    width: f32,
+    height: f32,
+    /// Text by direction, the direction of most of the text first.
+    parts: Vec<(Frame, Vec<Segment>)>,
+    links: Vec<LinkArea>,
+    tables: Vec<Table>,
+}
+
+pub(super) fn partition(source: &mut dyn PageSource, cx: &mut Context) -> Result<(), PartitionError> {
+    cx.expect_pages(source.page_count())?;
+    let mut pages = Vec::new();
+    let mut count = BodyCount::default();
+    for index in 0..source.page_count() {
+        let page = read(source, index, cx);
+        for segment in page
+            .parts
+            .iter()
+            .flat_map(|(_, segments)| segments)
+            .filter(|s| s.table.is_none())
+        {
+            count.add(segment.size, segment.bold, segment.monospace, segment.text.len());
+        }
+        pages.push(page);
+    }
+    let body = count.body();
+    let mut sheets: Vec<Sheet<'_>> = pages
+        .iter_mut()
+        .filter_map(|page| {
+            let (frame, segments) = page.parts.first_mut()?;
+            Some(Sheet {
+                height: frame.size().1,
+                segments,
+            })
+        })
+        .collect();
+    let furniture = take_furniture(&mut sheets, body.size);
+    let laid_out: Vec<Vec<(Frame, Block)>> = pages.iter_mut().map(lay_out).collect();
+    let all: Vec<&Block> = laid_out.iter().flatten().map(|(_, block)| block).collect();
+    let roles = roles(&all, body, &source.outline());
+
+    let mut roles = roles.into_iter();
+    let last = pages.len().saturating_sub(1);
+    for (index, ((page, blocks), furniture)) in pages.iter().zip(&laid_out).zip(furniture).enumerate() {
+        emit(page, blocks, &mut roles, &furniture, cx)?;
+        if index < last {
+            cx.push(Element::new(ElementType::PageBreak, "").on_page(page.number))?;
+        }
+    }
+    if false && cx.options.infer_table_structure {
+        cx.warn(Warning::new(
+            WarningCode::TableStructureNotInferred,
+            "tables on pages are given as text: their structure is not inferred",
+        ));
+    }
+    Ok(())
+}
+
+/// Reads one page, reports it as done and says what is wrong with it.
+fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
+    let number = cx.options.starting_page_number.saturating_add(index as u32);
+    let content = source.read_page(index).unwrap_or_else(|reason| {
+        cx.warn(Warning::on_page(
+            WarningCode::PartUnreadable,
+            number,
+            format!("page {number} was skipped: {}", reason.0),
+        ));
+        let (width, height) = source.page_size(index);
+        PageContent {
+            width,
+            height,
+            has_images: false,
+            ..PageContent::default()
+        }
+    });
+    warn_about(&content, number, cx);
+    let mut page = Page {
+        number,
+        width: content.width,
+        height: content.height,
+        parts: directions(&content)
+            .into_iter()
+            .map(|direction| {
+                let frame = Frame::new(direction, content.width, content.height);
+                (frame, segments(&content, source.fonts(), direction))
+            })
+            .collect(),
+        links: content.links,
+        tables: Vec::new(),
+    };
+    if let Some((frame, segments)) = page.parts.first_mut()
+        && frame.is_upright()
+    {
+        page.tables = ruled_tables(&content.rules, segments);
+        segments.extend(
+            page.tables
+                .iter()
+                .enumerate()
+                .map(|(index, table)| placeholder(index, table)),
+        );
+    }
+    cx.page_done(PageInfo {
+        number,
+        width: Some(f64::from(page.width)),
+        height: Some(f64::from(page.height)),
+    });
+    page
+}
+
+/// Keeps a table's place among the text while the page is laid out.
+fn placeholder(index: usize, table: &Table) -> Segment {
+    let [x0, y0, x1, y1] = table.bbox;
+    Segment {
+        text: table.text(),
+        x0,
+        y0,
+        x1,
+        y1,
+        base: (y0 + y1) / 2.0,
+        size: 10.0,
+        font: 0,
+        bold: false,
+        italic: false,
+        monospace: false,
+        table: Some(index),
+    }
+}
+
+fn warn_about(content: &PageContent, number: u32, cx: &mut Context) {
+    let unmapped = content.unmapped;
+    if content.glyphs.is_empty() && content.has_images {
+        cx.warn(Warning::on_page(
+            WarningCode::OcrNotDone,
+            number,
+            format!("page {number} is a picture without a text layer and was not recognised"),
+        ));
+    } else if unmapped as f64 > UNMAPPED_SHARE * (content.glyphs.len() + unmapped) as f64 {
+        cx.warn(Warning::on_page(
+            WarningCode::PartUnreadable,
+            number,
+            format!("page {number}: {unmapped} characters have no Unicode value in their fonts and were left out"),
+        ));
+    }
+}
+
+/// The directions text runs in, that of most of the text first; at least one.
+fn directions(content: &PageContent) -> Vec<Direction> {
+    let all = [
+        Direction::East,
+        Direction::North,
+        Direction::South,
+        Direction::West,
+        Direction::Oblique,
+    ];
+    let mut counts = all.map(|direction| (0usize, direction));
+    for glyph in &content.glyphs {
+        for (count, direction) in &mut counts {
+            *count += usize::from(*direction == glyph.direction);
+        }
+    }
+    counts.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
+    let used = counts.iter().filter(|(count, _)| *count > 0).count().max(1);
+    counts.into_iter().take(used).map(|(_, direction)| direction).collect()
+}
+
+fn lay_out(page: &mut Page) -> Vec<(Frame, Block)> {
+    let mut out = Vec::new();
+    for (frame, segments) in page.parts.drain(..) {
+        for region in read_order(segments) {
+            out.extend(blocks(region).into_iter().map(|block| (frame, block)));
+        }
+    }
+    out
+}
+
+fn emit(
+    page: &Page,
+    blocks: &[(Frame, Block)],
+    roles: &mut dyn Iterator<Item = Role>,
+    furniture: &[FurnitureLine],
+    cx: &mut Context,
+) -> Result<(), PartitionError> {
+    let upright = Frame::new(Direction::East, page.width, page.height);
+    let frame = blocks.first().map_or(upright, |(frame, _)| *frame);
+    let kind = |item: &FurnitureLine| match item.kind {
+        Furniture::Header => ElementType::Header,
+        Furniture::Footer => ElementType::Footer,
+        Furniture::PageNumber => ElementType::PageNumber,
+    };
+    let is_top = |item: &FurnitureLine| item.line.base * 2.0 < frame.size().1;
+    for item in furniture.iter().filter(|item| is_top(item)) {
+        cx.push(element(page, &frame, kind(item), &item.line.text, item.line.bbox))?;
+    }
+    for (frame, block) in blocks {
+        let Some(role) = roles.next() else { break };
+        let text = role.text.as_deref().unwrap_or(&block.text);
+        let mut element = element(page, frame, role.kind, text, block.bbox);
+        if let Some(table) = block.table.and_then(|index| page.tables.get(index)) {
+            element.metadata.text_as_html = Some(table.html());
+            element.metadata.table_extraction_method = Some("grid".to_owned());
+        }
+        element.metadata.category_depth = role.depth;
+        cx.push(element)?;
+    }
+    for item in furniture.iter().rev().filter(|item| !is_top(item)) {
+        cx.push(element(page, &frame, kind(item), &item.line.text, item.line.bbox))?;
+    }
+    let _ = &page.links;
+    Ok(())
+}
+
+fn element(page: &Page, frame: &Frame, kind: ElementType, text: &str, bbox: [f32; 4]) -> Element {
+    let mut element = Element::new(kind, text).on_page(page.number);
+    let bbox = frame.unmap(bbox).map(|v| (f64::from(v) * 100.0).round() / 100.0);
+    let size = |v: f32| (f64::from(v) * 100.0).round() / 100.0;
+    element.metadata.coordinates = Some(Coordinates::from_bbox(bbox, size(page.width), size(page.height)));
+    element
+}

@@ -1,0 +1,132 @@
+//! What the layout code asks of a PDF engine, free of any engine's types, so that another engine
+//! can take its place.
+//!
+//! All lengths are PDF points in page space: the page as displayed (crop box and `/Rotate` applied),
+//! origin at its top left, y pointing down.
+
+/// Index into [`PageSource::fonts`].
+pub(super) type FontId = u16;
+
+/// Which way text runs on the displayed page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Direction {
+    /// Left to right, upright.
+    East,
+    /// Downwards: turned by 90 degrees clockwise, and vertical East Asian writing.
+    South,
+    /// Upside down.
+    West,
+    /// Upwards: turned by 90 degrees counter-clockwise.
+    North,
+    /// At any other angle.
+    Oblique,
+}
+
+/// One character as drawn. A glyph that stands for several characters is given as several of them
+/// sharing its width.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Glyph {
+    /// The character; may be a space.
+    pub(super) ch: char,
+    /// Origin on the baseline.
+    pub(super) x: f32,
+    /// Origin on the baseline.
+    pub(super) y: f32,
+    /// Length along the direction of the text.
+    pub(super) advance: f32,
+    /// Font size as displayed.
+    pub(super) size: f32,
+    /// Font.
+    pub(super) font: FontId,
+    /// Direction of the text.
+    pub(super) direction: Direction,
+}
+
+/// A font, as far as layout cares.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Font {
+    /// PostScript name without subset prefix; empty when unknown.
+    pub(super) name: String,
+    /// Weight of 600 and above.
+    pub(super) bold: bool,
+    /// Italic or oblique.
+    pub(super) italic: bool,
+    /// All characters equally wide.
+    pub(super) monospace: bool,
+    /// Its characters are symbols, whatever letters they are encoded as.
+    pub(super) dingbats: bool,
+}
+
+/// A straight horizontal or vertical line; thin filled rectangles count as such.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Rule {
+    /// Left.
+    pub(super) x0: f32,
+    /// Top.
+    pub(super) y0: f32,
+    /// Right; equal to `x0` for a vertical line.
+    pub(super) x1: f32,
+    /// Bottom; equal to `y0` for a horizontal line.
+    pub(super) y1: f32,
+}
+
+impl Rule {
+    pub(super) fn is_horizontal(&self) -> bool {
+        self.x1 - self.x0 > self.y1 - self.y0
+    }
+}
+
+/// A link annotation.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct LinkArea {
+    /// `[x0, y0, x1, y1]`.
+    pub(super) bbox: [f32; 4],
+    /// Its URI.
+    pub(super) url: String,
+}
+
+/// What is drawn on one page.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct PageContent {
+    /// Width as displayed.
+    pub(super) width: f32,
+    /// Height as displayed.
+    pub(super) height: f32,
+    /// Characters in the order they are drawn.
+    pub(super) glyphs: Vec<Glyph>,
+    /// Glyphs left out because nothing says which character they show.
+    pub(super) unmapped: usize,
+    /// Ruling lines.
+    pub(super) rules: Vec<Rule>,
+    /// Links.
+    pub(super) links: Vec<LinkArea>,
+    /// Whether a raster image is drawn.
+    pub(super) has_images: bool,
+}
+
+/// An entry of the document outline (bookmarks).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct OutlineEntry {
+    /// Its text.
+    pub(super) title: String,
+    /// 0 for the top level.
+    pub(super) depth: u32,
+}
+
+/// Why a page could not be read, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Unreadable(pub(super) &'static str);
+
+/// An opened document.
+pub(super) trait PageSource {
+    /// Number of pages.
+    fn page_count(&self) -> usize;
+    /// Size of the displayed page, `(width, height)`.
+    fn page_size(&self, index: usize) -> (f32, f32);
+    /// Reads one page; `index` counts from 0.
+    fn read_page(&mut self, index: usize) -> Result<PageContent, Unreadable>;
+    /// The fonts seen so far.
+    fn fonts(&self) -> &[Font];
+    /// The outline, flattened in reading order.
+    fn outline(&self) -> Vec<OutlineEntry>;
+}

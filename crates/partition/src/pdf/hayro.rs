@@ -1,0 +1,212 @@
+//! The engine behind [`PageSource`]: the `hayro` crates.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use hayro_interpret::hayro_syntax::object::dict::keys::{
+    A, ANNOTS, CONTENTS, FIRST, NEXT, OUTLINES, RECT, SUBTYPE, TITLE, URI,
+};
+use hayro_interpret::hayro_syntax::object::{Array, Dict, Name, Rect, String as PdfString};
+use hayro_interpret::hayro_syntax::page::Page;
+use hayro_interpret::hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
+use hayro_interpret::kurbo::{self, Affine};
+use hayro_interpret::{Context, InterpreterCache, InterpreterSettings, interpret_page};
+
+use super::device::GlyphDevice;
+use super::engine::{Font, LinkArea, OutlineEntry, PageContent, PageSource, Unreadable};
+use super::fonts::FontTable;
+use crate::error::PartitionError;
+
+/// Entries of an outline that are read; more serve nobody.
+const MAX_OUTLINE_ENTRIES: usize = 20_000;
+/// Nesting of an outline that is followed.
+const MAX_OUTLINE_DEPTH: usize = 32;
+/// Link annotations read per page.
+const MAX_LINKS: usize = 10_000;
+
+/// Opens a file, repairing it where possible.
+pub(super) fn open(bytes: &Arc<Vec<u8>>, password: Option<&str>) -> Result<Pdf, PartitionError> {
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        Pdf::new_with_password(bytes.clone(), password.unwrap_or_default())
+    }));
+    match result {
+        Ok(Ok(pdf)) => Ok(pdf),
+        Ok(Err(LoadPdfError::Decryption(DecryptionError::PasswordProtected))) => {
+            Err(if password.is_some_and(|p| !p.is_empty()) {
+                PartitionError::WrongPassword("PDF")
+            } else {
+                PartitionError::Encrypted("PDF")
+            })
+        }
+        Ok(Err(LoadPdfError::Decryption(error))) => Err(PartitionError::corrupt("PDF", encryption_fault(error))),
+        Ok(Err(LoadPdfError::Invalid)) => Err(PartitionError::corrupt("PDF", "it has no usable page tree")),
+        Err(_) => Err(PartitionError::corrupt("PDF", "its structure cannot be followed")),
+    }
+}
+
+fn encryption_fault(error: DecryptionError) -> &'static str {
+    match error {
+        DecryptionError::MissingIDEntry => "it is encrypted but lacks the file identifier that takes",
+        DecryptionError::UnsupportedAlgorithm => "it is encrypted with an unsupported algorithm",
+        DecryptionError::InvalidEncryption | DecryptionError::PasswordProtected => {
+            "its encryption dictionary is broken"
+        }
+    }
+}
+
+/// An open document with the caches of its interpretation.
+pub(super) struct HayroSource<'a> {
+    pdf: &'a Pdf,
+    cache: InterpreterCache<'a>,
+    settings: InterpreterSettings,
+    fonts: FontTable<'a>,
+}
+
+impl<'a> HayroSource<'a> {
+    pub(super) fn new(pdf: &'a Pdf) -> Self {
+        let settings = InterpreterSettings::default();
+        Self {
+            pdf,
+            cache: InterpreterCache::new(),
+            fonts: FontTable::new(&settings),
+            settings,
+        }
+    }
+}
+
+impl PageSource for HayroSource<'_> {
+    fn page_count(&self) -> usize {
+        self.pdf.pages().len()
+    }
+
+    fn page_size(&self, index: usize) -> (f32, f32) {
+        self.pdf
+            .pages()
+            .get(index)
+            .map_or((0.0, 0.0), |page| page.render_dimensions())
+    }
+
+    fn read_page(&mut self, index: usize) -> Result<PageContent, Unreadable> {
+        let pdf = self.pdf;
+        let page = pdf.pages().get(index).ok_or(Unreadable("there is no such page"))?;
+        let result = catch_unwind(AssertUnwindSafe(|| self.interpret(page)));
+        match result {
+            Ok(content) => content,
+            Err(_) => {
+                // A cache that was being written to when the interpreter gave up is not to be trusted.
+                self.cache = InterpreterCache::new();
+                Err(Unreadable("its content cannot be interpreted"))
+            }
+        }
+    }
+
+    fn fonts(&self) -> &[Font] {
+        self.fonts.fonts()
+    }
+
+    fn outline(&self) -> Vec<OutlineEntry> {
+        catch_unwind(AssertUnwindSafe(|| read_outline(self.pdf))).unwrap_or_default()
+    }
+}
+
+impl<'a> HayroSource<'a> {
+    fn interpret(&mut self, page: &'a Page<'a>) -> Result<PageContent, Unreadable> {
+        if page.page_stream().is_none() && page.raw().contains_key(CONTENTS) {
+            return Err(Unreadable("its content stream cannot be decoded"));
+        }
+        let (width, height) = page.render_dimensions();
+        let transform = Affine::new(page.initial_transform(true).as_coeffs());
+        let bbox = kurbo::Rect::new(0.0, 0.0, f64::from(width), f64::from(height));
+        let mut context = Context::new(transform, bbox, &self.cache, self.pdf.xref(), self.settings.clone());
+        let mut device = GlyphDevice::new(page, &mut self.fonts, width, height);
+        interpret_page(page, &mut context, &mut device);
+        let mut content = device.into_content();
+        content.links = links(page, transform);
+        Ok(content)
+    }
+}
+
+/// The URI links of a page.
+fn links(page: &Page<'_>, transform: Affine) -> Vec<LinkArea> {
+    let Some(annotations) = page.raw().get::<Array<'_>>(ANNOTS) else {
+        return Vec::new();
+    };
+    annotations
+        .iter::<Dict<'_>>()
+        .take(MAX_LINKS)
+        .filter_map(|annotation| {
+            if annotation.get::<Name<'_>>(SUBTYPE)?.as_ref() != b"Link" {
+                return None;
+            }
+            let uri = annotation.get::<Dict<'_>>(A)?.get::<PdfString<'_>>(URI)?;
+            let rect = annotation.get::<Rect>(RECT)?;
+            let bbox = transform.transform_rect_bbox(kurbo::Rect::new(rect.x0, rect.y0, rect.x1, rect.y1));
+            Some(LinkArea {
+                bbox: [bbox.x0 as f32, bbox.y0 as f32, bbox.x1 as f32, bbox.y1 as f32],
+                url: text_string(uri.as_bytes()),
+            })
+        })
+        .collect()
+}
+
+/// Walks the outline tree depth first. Siblings form a linked list that a hostile file can close to
+/// a ring, so the total is bounded.
+fn read_outline(pdf: &Pdf) -> Vec<OutlineEntry> {
+    let mut entries = Vec::new();
+    let xref = pdf.xref();
+    let Some(catalog) = xref.get::<Dict<'_>>(xref.root_id()) else {
+        return entries;
+    };
+    let Some(root) = catalog.get::<Dict<'_>>(OUTLINES) else {
+        return entries;
+    };
+    let mut path: Vec<Dict<'_>> = root.get::<Dict<'_>>(FIRST).into_iter().collect();
+    while let Some(item) = path.pop() {
+        if entries.len() >= MAX_OUTLINE_ENTRIES {
+            break;
+        }
+        if let Some(title) = item.get::<PdfString<'_>>(TITLE) {
+            entries.push(OutlineEntry {
+                title: text_string(title.as_bytes()),
+                depth: path.len() as u32,
+            });
+        } else {
+            entries.push(OutlineEntry {
+                title: String::new(),
+                depth: path.len() as u32,
+            });
+        }
+        let child = item.get::<Dict<'_>>(FIRST).filter(|_| path.len() < MAX_OUTLINE_DEPTH);
+        match (item.get::<Dict<'_>>(NEXT), child) {
+            (next, Some(child)) => {
+                // The place of the parent is kept even when it is the last, for the depth's sake.
+                path.push(next.unwrap_or_default());
+                path.push(child);
+            }
+            (Some(next), None) => path.push(next),
+            (None, None) => {}
+        }
+    }
+    entries.retain(|entry| !entry.title.trim().is_empty());
+    entries
+}
+
+/// Decodes a PDF text string: UTF-16 or UTF-8 with a byte order mark, else PDFDocEncoding, of which
+/// the Latin-1 part is enough here.
+fn text_string(bytes: &[u8]) -> String {
+    let utf16 = |rest: &[u8], read: fn([u8; 2]) -> u16| {
+        let units = rest.chunks_exact(2).map(|pair| read([pair[0], pair[1]]));
+        char::decode_utf16(units)
+            .map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
+            .collect()
+    };
+    match bytes {
+        [0xFE, 0xFF, rest @ ..] => utf16(rest, u16::from_be_bytes),
+        [0xFF, 0xFE, rest @ ..] => utf16(rest, u16::from_le_bytes),
+        [0xEF, 0xBB, 0xBF, rest @ ..] => String::from_utf8_lossy(rest).into_owned(),
+        _ => match std::str::from_utf8(bytes) {
+            Ok(text) => text.to_owned(),
+            Err(_) => bytes.iter().map(|&b| char::from(b)).collect(),
+        },
+    }
+}

@@ -1,0 +1,312 @@
+//! What kind of element a block is, judged by its font against the rest of the document.
+
+use std::collections::{BTreeMap, HashMap};
+
+use docmill_model::ElementType;
+
+use super::block::{Block, Marker};
+use super::engine::OutlineEntry;
+use crate::classify::classify;
+
+/// How much larger than the body a heading is.
+const LARGER: f32 = 1.13;
+/// Depths given to headings: 0 to this.
+const MAX_DEPTH: u32 = 5;
+
+/// Kind, text and heading depth of one block.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Role {
+    pub(super) kind: ElementType,
+    pub(super) text: Option<String>,
+    pub(super) depth: Option<u32>,
+}
+
+impl Role {
+    fn of(kind: ElementType) -> Self {
+        Self {
+            kind,
+            text: None,
+            depth: None,
+        }
+    }
+}
+
+/// The usual text of a document.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Body {
+    pub(super) size: f32,
+    pub(super) bold: bool,
+    pub(super) monospace: bool,
+}
+
+/// Sums characters per style to find the usual one.
+#[derive(Default)]
+pub(super) struct BodyCount {
+    /// Per size in quarters of a point: characters of regular and of bold weight.
+    sizes: BTreeMap<u32, [usize; 2]>,
+    regular: usize,
+    monospace: usize,
+    total: usize,
+}
+
+impl BodyCount {
+    pub(super) fn add(&mut self, size: f32, bold: bool, monospace: bool, chars: usize) {
+        let counts = self.sizes.entry((size * 4.0).round().max(0.0) as u32).or_default();
+        counts[usize::from(bold)] += chars;
+        self.regular += if bold { 0 } else { chars };
+        self.monospace += if monospace { chars } else { 0 };
+        self.total += chars;
+    }
+
+    /// The most frequent size. Regular text decides as long as there is some, however little of a
+    /// page of headings it is.
+    pub(super) fn body(&self) -> Body {
+        let bold = self.regular * 8 < self.total;
+        let near = |key: u32| -> usize {
+            let range = key.saturating_sub(1)..=key + 1;
+            self.sizes
+                .range(range)
+                .map(|(_, [regular, heavy])| if bold { regular + heavy } else { *regular })
+                .sum()
+        };
+        let key = self.sizes.keys().copied().max_by_key(|&key| near(key)).unwrap_or(40);
+        Body {
+            size: (key as f32 / 4.0).max(1.0),
+            bold,
+            monospace: self.monospace * 2 > self.total,
+        }
+    }
+}
+
+/// Decides on all blocks of a document, given in reading order.
+pub(super) fn roles(blocks: &[&Block], body: Body, outline: &[OutlineEntry]) -> Vec<Role> {
+    let bookmarks = Bookmarks::new(outline);
+    let headings: Vec<bool> = blocks
+        .iter()
+        .map(|block| {
+            bookmarks.depth(&block.text).is_some() && block.lines <= 4 && !block.tabular && block.table.is_none()
+                || is_heading(block, body)
+        })
+        .collect();
+    let depths = depths(blocks, &headings, &bookmarks);
+    blocks
+        .iter()
+        .zip(headings.iter().zip(depths))
+        .map(|(block, (&heading, depth))| {
+            if heading {
+                Role {
+                    depth: Some(depth),
+                    ..Role::of(ElementType::Title)
+                }
+            } else {
+                ordinary(block, body)
+            }
+        })
+        .collect()
+}
+
+fn is_heading(block: &Block, body: Body) -> bool {
+    let text = block.text.as_str();
+    let letters = text.chars().filter(|ch| ch.is_alphabetic()).count();
+    let visible = text.chars().filter(|ch| !ch.is_whitespace()).count();
+    let words = text.split_whitespace().count();
+    if block.tabular
+        || block.table.is_some()
+        || block.marker == Some(Marker::Bullet)
+        || letters < 2
+        || letters * 2 < visible
+    {
+        return false;
+    }
+    let ratio = block.size / body.size;
+    let larger = ratio >= LARGER;
+    let (max_lines, max_chars) = if ratio >= 1.3 { (5, 260) } else { (3, 180) };
+    if block.lines > max_lines || text.chars().count() > max_chars {
+        return false;
+    }
+    if text.ends_with([',', ';']) || is_caption(text) {
+        return false;
+    }
+    let sentence = text.ends_with(['.', '。']) && words > 3;
+    if sentence && ratio < 1.4 {
+        return false;
+    }
+    let bold = block.bold && !body.bold && ratio >= 0.9 && words <= 24;
+    let caps = letters >= 4
+        && words <= 10
+        && ratio >= 0.95
+        && !text.chars().any(char::is_lowercase)
+        && text.chars().any(char::is_uppercase);
+    let numbered = number_depth(text).is_some() && words <= 16 && (block.italic || bold || larger || caps);
+    larger || bold || numbered || (caps && block.lines <= 2 && words >= 2 && !body.bold)
+}
+
+/// Levels of a dotted section number at the start of a heading.
+fn number_depth(text: &str) -> Option<u32> {
+    let (head, rest) = text.split_once(' ')?;
+    let head = head.trim_end_matches(['.', ')', ':']);
+    let rest = rest.trim_start();
+    if head.is_empty() || !rest.chars().next()?.is_alphabetic() {
+        return None;
+    }
+    let parts: Vec<&str> = head.split('.').collect();
+    let numeric = parts
+        .iter()
+        .all(|part| (1..=3).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit()));
+    let lettered = parts.len() > 1
+        && parts
+            .first()
+            .is_some_and(|p| p.len() == 1 && p.bytes().all(|b| b.is_ascii_uppercase()))
+        && parts
+            .iter()
+            .skip(1)
+            .all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()));
+    (numeric || lettered).then_some(parts.len() as u32)
+}
+
+/// Depths of the headings: by the outline where it knows them, then by section number relative to
+/// the other numbered headings, else by the rank of the font.
+fn depths(blocks: &[&Block], headings: &[bool], bookmarks: &Bookmarks) -> Vec<u32> {
+    let style = |block: &Block| (std::cmp::Reverse((block.size * 2.0).round() as u32), !block.bold);
+    let mut styles: Vec<_> = blocks
+        .iter()
+        .zip(headings)
+        .filter(|&(_, &heading)| heading)
+        .map(|(block, _)| style(block))
+        .collect();
+    styles.sort_unstable();
+    styles.dedup();
+    let rank = |block: &Block| styles.partition_point(|known| *known < style(block)) as u32;
+
+    // The rank of first-level numbered headings: what their subsections are counted from.
+    let numbered_base = blocks
+        .iter()
+        .zip(headings)
+        .filter(|&(_, &heading)| heading)
+        .filter_map(|(block, _)| Some((number_depth(&block.text)?, rank(block))))
+        .map(|(depth, rank)| rank.saturating_sub(depth - 1))
+        .min();
+    let bookmark_base = bookmark_base(blocks, headings, bookmarks, &rank);
+    blocks
+        .iter()
+        .map(|block| {
+            let depth = match (bookmarks.depth(&block.text), number_depth(&block.text), numbered_base) {
+                (Some(depth), _, _) => bookmark_base + depth,
+                (None, Some(depth), Some(base)) => base + depth - 1,
+                _ => rank(block),
+            };
+            depth.min(MAX_DEPTH)
+        })
+        .collect()
+}
+
+/// 1 when a title above all bookmarked headings is not itself bookmarked, else 0.
+fn bookmark_base(blocks: &[&Block], headings: &[bool], bookmarks: &Bookmarks, rank: &dyn Fn(&Block) -> u32) -> u32 {
+    let mut above = None;
+    let mut best = None;
+    for (block, _) in blocks.iter().zip(headings).filter(|&(_, &heading)| heading) {
+        let slot = if bookmarks.depth(&block.text).is_some() {
+            &mut best
+        } else {
+            &mut above
+        };
+        let rank = rank(block);
+        *slot = Some(slot.map_or(rank, |known: u32| known.min(rank)));
+    }
+    match (above, best) {
+        (Some(above), Some(best)) if above < best => 1,
+        _ => 0,
+    }
+}
+
+/// The outline by title.
+struct Bookmarks(HashMap<String, u32>);
+
+impl Bookmarks {
+    fn new(outline: &[OutlineEntry]) -> Self {
+        let mut map = HashMap::new();
+        for entry in outline {
+            let key = Self::key(&entry.title);
+            if key.chars().any(char::is_alphabetic) {
+                map.entry(key).or_insert(entry.depth);
+            }
+        }
+        Self(map)
+    }
+
+    fn key(text: &str) -> String {
+        text.chars()
+            .filter(|ch| ch.is_alphanumeric())
+            .flat_map(char::to_lowercase)
+            .collect()
+    }
+
+    fn depth(&self, text: &str) -> Option<u32> {
+        if self.0.is_empty() || text.len() > 400 {
+            return None;
+        }
+        self.0.get(&Self::key(text)).copied()
+    }
+}
+
+/// `Figure 3: ...`, `Table 2. ...`.
+fn is_caption(text: &str) -> bool {
+    let mut words = text.split_whitespace();
+    let name = words.next().unwrap_or_default().trim_end_matches('.').to_lowercase();
+    let named = matches!(
+        name.as_str(),
+        "figure"
+            | "fig"
+            | "table"
+            | "abbildung"
+            | "abb"
+            | "tabelle"
+            | "tableau"
+            | "figura"
+            | "tabla"
+            | "tabela"
+            | "exhibit"
+    );
+    named
+        && words.next().is_some_and(|number| {
+            number.starts_with(|ch: char| ch.is_ascii_digit() || matches!(ch, 'I' | 'V' | 'X' | 'A'..='D'))
+                && (number.ends_with([':', '.', '|', '–', '—'])
+                    || words.next().is_some_and(|w| matches!(w, ":" | "|" | "-" | "–" | "—")))
+        })
+}
+
+fn ordinary(block: &Block, body: Body) -> Role {
+    let text = block.text.as_str();
+    if block.table.is_some() {
+        return Role::of(ElementType::Table);
+    }
+    if block.tabular {
+        return Role::of(ElementType::UncategorizedText);
+    }
+    if block.marker.is_some() {
+        return Role::of(ElementType::ListItem);
+    }
+    if is_caption(text) {
+        return Role::of(ElementType::FigureCaption);
+    }
+    if block.monospace && !body.monospace && block.lines > 1 {
+        return Role::of(ElementType::CodeSnippet);
+    }
+    let words = text.split_whitespace().count();
+    let ends = text
+        .trim_end_matches(['"', '”', '’', ')', '»'])
+        .ends_with(['.', '!', '?', '。', '！', '？', '؟', '۔', '।']);
+    let dense = text.chars().filter(|ch| ch.is_alphabetic()).count() * 2
+        > text.chars().filter(|ch| !ch.is_whitespace()).count();
+    if dense && ((block.lines >= 2 && words >= 10) || (ends && (words >= 5 || text.chars().count() > 30))) {
+        return Role::of(ElementType::NarrativeText);
+    }
+    match classify(text) {
+        (kind @ (ElementType::NarrativeText | ElementType::Address | ElementType::EmailAddress), text) => Role {
+            kind,
+            text: Some(text),
+            depth: None,
+        },
+        _ => Role::of(ElementType::UncategorizedText),
+    }
+}

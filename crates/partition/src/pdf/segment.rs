@@ -1,0 +1,413 @@
+//! Characters to segments: stretches of text on one baseline without a wide gap.
+//!
+//! Segments live in the frame of their text direction, in which text runs from left to right.
+
+use super::engine::{Direction, Font, Glyph, PageContent, Rule};
+use super::script::{is_blank, is_east_asian, is_mark, is_right_to_left, push_clean, to_logical};
+
+/// A gap wider than this many font sizes ends a segment.
+const SEGMENT_GAP: f32 = 0.65;
+/// How far text may step back within a segment, in font sizes (kerning, wrong widths).
+const BACKSTEP: f32 = 0.4;
+/// Baselines this close, in font sizes, are one line.
+const BASELINE: f32 = 0.2;
+/// The same for text of unlike sizes: superscripts and subscripts.
+const BASELINE_SCRIPT: f32 = 0.55;
+/// Largest ratio of font sizes within a segment.
+const SIZE_RATIO: f32 = 1.9;
+/// Marks in a [`Raw`] that a space glyph stood before the character.
+const SPACE: u32 = 1 << 31;
+
+/// A stretch of text on one baseline.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Segment {
+    /// The text in reading order.
+    pub(super) text: String,
+    /// Left.
+    pub(super) x0: f32,
+    /// Top: somewhat below the ascender, so that lines set without leading do not overlap.
+    pub(super) y0: f32,
+    /// Right.
+    pub(super) x1: f32,
+    /// Bottom.
+    pub(super) y1: f32,
+    /// Baseline.
+    pub(super) base: f32,
+    /// Font size of the largest part.
+    pub(super) size: f32,
+    /// Font of most characters.
+    pub(super) font: u16,
+    /// Most characters are bold.
+    pub(super) bold: bool,
+    /// Most characters are italic.
+    pub(super) italic: bool,
+    /// Most characters are monospaced.
+    pub(super) monospace: bool,
+    /// Stands for a table: its index among the tables of the page.
+    pub(super) table: Option<usize>,
+}
+
+impl Segment {
+    pub(super) fn width(&self) -> f32 {
+        self.x1 - self.x0
+    }
+}
+
+/// Turns the page so that text of one direction runs from left to right.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Frame {
+    direction: Direction,
+    width: f32,
+    height: f32,
+}
+
+impl Frame {
+    pub(super) fn new(direction: Direction, width: f32, height: f32) -> Self {
+        Self {
+            direction,
+            width,
+            height,
+        }
+    }
+
+    fn map(&self, x: f32, y: f32) -> (f32, f32) {
+        match self.direction {
+            Direction::East | Direction::Oblique => (x, y),
+            Direction::South => (y, self.width - x),
+            Direction::West => (self.width - x, self.height - y),
+            Direction::North => (self.height - y, x),
+        }
+    }
+
+    /// The page box of a box of this frame.
+    pub(super) fn unmap(&self, [x0, y0, x1, y1]: [f32; 4]) -> [f32; 4] {
+        match self.direction {
+            Direction::East | Direction::Oblique => [x0, y0, x1, y1],
+            Direction::South => [self.width - y1, x0, self.width - y0, x1],
+            Direction::West => [self.width - x1, self.height - y1, self.width - x0, self.height - y0],
+            Direction::North => [y0, self.height - x1, y1, self.height - x0],
+        }
+    }
+
+    /// Size of the page in this frame.
+    pub(super) fn size(&self) -> (f32, f32) {
+        match self.direction {
+            Direction::South | Direction::North => (self.height, self.width),
+            _ => (self.width, self.height),
+        }
+    }
+
+    pub(super) fn is_upright(&self) -> bool {
+        self.direction == Direction::East
+    }
+}
+
+/// Characters being collected into a segment.
+struct Raw {
+    /// Indexes into the glyphs, from left to right, with [`SPACE`].
+    glyphs: Vec<u32>,
+    x0: f32,
+    x1: f32,
+    base: f32,
+    size: f32,
+}
+
+/// Groups the characters of one direction into segments, sorted by baseline, then from left to right.
+pub(super) fn segments(content: &PageContent, fonts: &[Font], direction: Direction) -> Vec<Segment> {
+    let frame = Frame::new(direction, content.width, content.height);
+    let walls = if frame.is_upright() {
+        Walls::new(&content.rules)
+    } else {
+        Walls::new(&[])
+    };
+    let raws = collect(&content.glyphs, &frame, &walls);
+    merge_rows(raws, &content.glyphs, &walls)
+        .into_iter()
+        .filter_map(|raw| finish(&raw, &content.glyphs, &frame, fonts))
+        .collect()
+}
+
+/// Vertical rules, which text does not run across.
+struct Walls(Vec<Rule>);
+
+impl Walls {
+    fn new(rules: &[Rule]) -> Self {
+        let mut walls: Vec<Rule> = rules.iter().filter(|rule| !rule.is_horizontal()).copied().collect();
+        walls.sort_by(|a, b| a.x0.total_cmp(&b.x0));
+        Self(walls)
+    }
+
+    fn between(&self, left: f32, right: f32, base: f32, size: f32) -> bool {
+        let start = self.0.partition_point(|wall| wall.x0 < left);
+        self.0
+            .iter()
+            .skip(start)
+            .take_while(|wall| wall.x0 <= right)
+            .any(|wall| wall.y0 < base - 0.3 * size && wall.y1 > base - 0.3 * size)
+    }
+}
+
+/// Whether text of two sizes and baselines can stand on one line.
+pub(super) fn same_line(base_a: f32, size_a: f32, base_b: f32, size_b: f32) -> bool {
+    let (small, large) = (size_a.min(size_b), size_a.max(size_b));
+    if large > small * SIZE_RATIO {
+        return false;
+    }
+    let tolerance = if large > small * 1.12 {
+        BASELINE_SCRIPT
+    } else {
+        BASELINE
+    };
+    (base_a - base_b).abs() <= tolerance * large
+}
+
+fn collect(glyphs: &[Glyph], frame: &Frame, walls: &Walls) -> Vec<Raw> {
+    let mut raws: Vec<Raw> = Vec::new();
+    let mut space = false;
+    for (index, glyph) in glyphs.iter().enumerate() {
+        if glyph.direction != frame.direction {
+            continue;
+        }
+        if is_blank(glyph.ch) {
+            space = true;
+            continue;
+        }
+        let (x, base) = frame.map(glyph.x, glyph.y);
+        let index = index as u32;
+        if let Some(raw) = raws.last_mut() {
+            match joins(raw, glyph, x, base, glyphs, frame, walls) {
+                Join::Drop => continue,
+                Join::Append => {
+                    let gap = x - raw.x1;
+                    let flag = if space && gap > 0.0 { SPACE } else { 0 };
+                    raw.glyphs.push(index | flag);
+                    raw.x1 = raw.x1.max(x + glyph.advance);
+                    if glyph.size > raw.size * 1.05 {
+                        (raw.size, raw.base) = (glyph.size, base);
+                    }
+                    space = false;
+                    continue;
+                }
+                Join::New => {}
+            }
+        }
+        space = false;
+        raws.push(Raw {
+            glyphs: vec![index],
+            x0: x,
+            x1: x + glyph.advance,
+            base,
+            size: glyph.size,
+        });
+    }
+    raws
+}
+
+enum Join {
+    Append,
+    New,
+    Drop,
+}
+
+fn joins(raw: &Raw, glyph: &Glyph, x: f32, base: f32, glyphs: &[Glyph], frame: &Frame, walls: &Walls) -> Join {
+    if let Some(last) = raw.glyphs.last().and_then(|&i| glyphs.get((i & !SPACE) as usize)) {
+        let (last_x, last_base) = frame.map(last.x, last.y);
+        // Bold faked by drawing a character twice, slightly shifted.
+        let shift = (0.4 * glyph.advance).min(2.0);
+        if last.ch == glyph.ch && (last_x - x).abs() < shift && (last_base - base).abs() < shift {
+            return Join::Drop;
+        }
+        if is_mark(glyph.ch) {
+            let middle = x + glyph.advance / 2.0;
+            let slack = 0.3 * raw.size;
+            return if middle > raw.x0 - slack && middle < raw.x1 + slack && (base - raw.base).abs() < raw.size {
+                Join::Append
+            } else {
+                Join::New
+            };
+        }
+        // Right-to-left text comes in any order; its characters are put together by position.
+        if is_right_to_left(glyph.ch) || is_right_to_left(last.ch) {
+            return Join::New;
+        }
+    }
+    if !same_line(raw.base, raw.size, base, glyph.size) {
+        return Join::New;
+    }
+    let size = raw.size.max(glyph.size);
+    let gap = x - raw.x1;
+    if gap > SEGMENT_GAP * size || gap < -BACKSTEP * size {
+        return Join::New;
+    }
+    if gap > 0.1 * size && walls.between(raw.x1, x, base, size) {
+        return Join::New;
+    }
+    Join::Append
+}
+
+/// Joins what stands side by side on one line but was not drawn in one go, and drops what is drawn
+/// twice in one place.
+fn merge_rows(mut raws: Vec<Raw>, glyphs: &[Glyph], walls: &Walls) -> Vec<Raw> {
+    raws.sort_by(|a, b| a.base.total_cmp(&b.base));
+    let mut merged: Vec<Raw> = Vec::with_capacity(raws.len());
+    let mut row: Vec<Raw> = Vec::new();
+    let (mut base, mut size) = (0.0f32, 0.0f32);
+    for raw in raws {
+        if !row.is_empty() && !same_line(base, size, raw.base, raw.size) {
+            merge_row(&mut row, glyphs, walls, &mut merged);
+            size = 0.0;
+        }
+        if raw.size > size {
+            (base, size) = (raw.base, raw.size);
+        }
+        row.push(raw);
+    }
+    merge_row(&mut row, glyphs, walls, &mut merged);
+    merged
+}
+
+fn merge_row(row: &mut Vec<Raw>, glyphs: &[Glyph], walls: &Walls, out: &mut Vec<Raw>) {
+    row.sort_by(|a, b| a.x0.total_cmp(&b.x0));
+    let first = out.len();
+    for raw in row.drain(..) {
+        let Some(last) = out.get_mut(first..).and_then(<[Raw]>::last_mut) else {
+            out.push(raw);
+            continue;
+        };
+        let overlap = last.x1.min(raw.x1) - raw.x0;
+        if overlap > 0.6 * (raw.x1 - raw.x0) && overlap > 0.0 && contains_text(last, &raw, glyphs) {
+            continue;
+        }
+        let size = last.size.max(raw.size);
+        let gap = raw.x0 - last.x1;
+        let joins = same_line(last.base, last.size, raw.base, raw.size)
+            && gap <= SEGMENT_GAP * size
+            && gap >= -BACKSTEP * size
+            && !(gap > 0.1 * size && walls.between(last.x1, raw.x0, last.base, size));
+        if joins {
+            last.glyphs.extend(raw.glyphs);
+            last.x1 = last.x1.max(raw.x1);
+            if raw.size > last.size {
+                (last.size, last.base) = (raw.size, raw.base);
+            }
+        } else {
+            out.push(raw);
+        }
+    }
+}
+
+fn contains_text(outer: &Raw, inner: &Raw, glyphs: &[Glyph]) -> bool {
+    let ch = |&i: &u32| glyphs.get((i & !SPACE) as usize).map(|glyph| glyph.ch);
+    let position = |i: &u32| glyphs.get((i & !SPACE) as usize).map_or(0.0, |glyph| glyph.x);
+    let Some(first) = inner.glyphs.first() else { return true };
+    // Where in `outer` the copy would start, by position.
+    outer
+        .glyphs
+        .iter()
+        .enumerate()
+        .filter(|(_, i)| (position(i) - position(first)).abs() < 2.0)
+        .any(|(start, _)| {
+            outer
+                .glyphs
+                .get(start..start + inner.glyphs.len())
+                .is_some_and(|part| part.iter().map(ch).eq(inner.glyphs.iter().map(ch)))
+        })
+}
+
+fn finish(raw: &Raw, glyphs: &[Glyph], frame: &Frame, fonts: &[Font]) -> Option<Segment> {
+    let parts: Vec<(&Glyph, bool)> = raw
+        .glyphs
+        .iter()
+        .filter_map(|&i| Some((glyphs.get((i & !SPACE) as usize)?, i & SPACE != 0)))
+        .collect();
+    let text = text_of(&parts, frame, fonts);
+    if text.is_empty() {
+        return None;
+    }
+    let majority = |f: fn(&Font) -> bool| {
+        let count = parts
+            .iter()
+            .filter(|(glyph, _)| fonts.get(usize::from(glyph.font)).is_some_and(f))
+            .count();
+        count * 2 > parts.len()
+    };
+    Some(Segment {
+        x0: raw.x0,
+        x1: raw.x1,
+        y0: raw.base - 0.75 * raw.size,
+        y1: raw.base + 0.2 * raw.size,
+        base: raw.base,
+        size: raw.size,
+        font: parts.get(parts.len() / 2).map_or(0, |(glyph, _)| glyph.font),
+        bold: majority(|font| font.bold),
+        italic: majority(|font| font.italic),
+        monospace: majority(|font| font.monospace),
+        table: None,
+        text,
+    })
+}
+
+/// The text of characters given from left to right, with spaces where the gaps say so.
+fn text_of(parts: &[(&Glyph, bool)], frame: &Frame, fonts: &[Font]) -> String {
+    let threshold = space_threshold(parts, frame);
+    let rtl = parts.iter().any(|(glyph, _)| is_right_to_left(glyph.ch));
+    let mut text = String::with_capacity(parts.len() + parts.len() / 4);
+    let mut visual = Vec::new();
+    let mut end = f32::NEG_INFINITY;
+    let mut last: Option<&Glyph> = None;
+    for &(glyph, space) in parts {
+        let x = frame.map(glyph.x, glyph.y).0;
+        if let Some(previous) = last {
+            let size = previous.size.max(glyph.size);
+            let gap = x - end;
+            let wide = if is_east_asian(previous.ch) && is_east_asian(glyph.ch) {
+                gap > 0.6 * size
+            } else {
+                gap > threshold * size
+            };
+            if (space || wide) && !is_mark(glyph.ch) {
+                if rtl {
+                    visual.push(' ');
+                } else {
+                    text.push(' ');
+                }
+            }
+        }
+        if rtl {
+            visual.push(glyph.ch);
+        } else if fonts.get(usize::from(glyph.font)).is_some_and(|font| font.dingbats) {
+            text.push('\u{2022}');
+        } else {
+            push_clean(&mut text, glyph.ch);
+        }
+        end = end.max(x + glyph.advance);
+        last = Some(glyph);
+    }
+    if rtl {
+        to_logical(&visual).into_iter().for_each(|ch| push_clean(&mut text, ch));
+    }
+    text
+}
+
+/// How wide a gap, in font sizes, stands for a space. Spaced-out text has gaps everywhere; there
+/// only those count that are clearly wider than the usual.
+fn space_threshold(parts: &[(&Glyph, bool)], frame: &Frame) -> f32 {
+    let explicit = parts.iter().any(|&(_, space)| space);
+    let least = if explicit { 0.22 } else { 0.15 };
+    if parts.len() < 6 {
+        return least;
+    }
+    let mut gaps: Vec<f32> = parts
+        .windows(2)
+        .filter_map(|pair| match pair {
+            [(a, _), (b, _)] => {
+                let gap = frame.map(b.x, b.y).0 - frame.map(a.x, a.y).0 - a.advance;
+                Some(gap / a.size.max(b.size))
+            }
+            _ => None,
+        })
+        .collect();
+    let quartile = gaps.len() / 4;
+    let (_, usual, _) = gaps.select_nth_unstable_by(quartile, f32::total_cmp);
+    least + usual.clamp(0.0, 1.0)
+}
