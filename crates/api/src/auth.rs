@@ -46,7 +46,10 @@ struct Claims {
 impl TokenSigner {
     /// A signer with a secret of at least 32 random bytes.
     pub fn new(secret: &[u8]) -> Self {
-        Self { encoding: EncodingKey::from_secret(secret), decoding: DecodingKey::from_secret(secret) }
+        Self {
+            encoding: EncodingKey::from_secret(secret),
+            decoding: DecodingKey::from_secret(secret),
+        }
     }
 
     pub(crate) fn sign(&self, principal: &Principal, lifetime: Duration, at: Micros) -> Option<String> {
@@ -65,7 +68,12 @@ impl TokenSigner {
         let mut validation = Validation::new(Algorithm::HS256);
         validation.set_issuer(&[ISSUER]);
         validation.leeway = 0;
-        decode::<Claims>(token, &self.decoding, &validation).ok()?.claims.sub.parse().ok()
+        decode::<Claims>(token, &self.decoding, &validation)
+            .ok()?
+            .claims
+            .sub
+            .parse()
+            .ok()
     }
 }
 
@@ -132,13 +140,22 @@ enum Credential<'a> {
 }
 
 fn header<'a>(parts: &'a Parts, name: &str) -> Option<&'a str> {
-    parts.headers.get(name)?.to_str().ok().map(str::trim).filter(|text| !text.is_empty())
+    parts
+        .headers
+        .get(name)?
+        .to_str()
+        .ok()
+        .map(str::trim)
+        .filter(|text| !text.is_empty())
 }
 
 fn bearer(parts: &Parts) -> Option<&str> {
     let value = header(parts, AUTHORIZATION.as_str())?;
     let (scheme, token) = value.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim()).filter(|token| !token.is_empty())
+    scheme
+        .eq_ignore_ascii_case("bearer")
+        .then_some(token.trim())
+        .filter(|token| !token.is_empty())
 }
 
 fn note_use(app: &App, key: KeyId) {

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use docmill_engine::RunningFiles;
 use docmill_model::chain::{NodeChain, Problem};
 use docmill_model::job::{JobStatus, TaskState};
 use docmill_model::template::Template;
 use docmill_model::time::{iso8601, iso8601_duration};
-use docmill_engine::RunningFiles;
 use docmill_store::{Job, JobFile};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -54,7 +54,9 @@ pub(crate) struct NodeFileMetadata {
 
 impl From<Job> for JobInformation {
     fn from(job: Job) -> Self {
-        let runtime = job.ended_at.map(|end| iso8601_duration(end - job.started_at.unwrap_or(end)));
+        let runtime = job
+            .ended_at
+            .map(|end| iso8601_duration(end - job.started_at.unwrap_or(end)));
         let outputs: Vec<_> = job
             .outputs
             .iter()
@@ -223,7 +225,9 @@ fn node_stats(chain: &NodeChain, files: &[JobFile], running: &RunningFiles) -> V
     for file in files {
         // Outputs are recorded together when the last node is done; until then the process knows best.
         let done = match file.state {
-            TaskState::Running => running.progress(file.id).map_or(0, |progress| progress.nodes_done as usize),
+            TaskState::Running => running
+                .progress(file.id)
+                .map_or(0, |progress| progress.nodes_done as usize),
             _ => file.nodes_done as usize,
         };
         for (index, node) in stats.iter_mut().enumerate() {
@@ -242,7 +246,10 @@ fn node_stats(chain: &NodeChain, files: &[JobFile], running: &RunningFiles) -> V
 
 impl FileDetails {
     fn new(file: &JobFile, running: &RunningFiles) -> Self {
-        let progress = running.progress(file.id).filter(|_| file.state == TaskState::Running).unwrap_or_default();
+        let progress = running
+            .progress(file.id)
+            .filter(|_| file.state == TaskState::Running)
+            .unwrap_or_default();
         let pages = file.pages.unwrap_or_default();
         Self {
             file_id: file.id.to_string(),
@@ -269,7 +276,10 @@ impl FileDetails {
             pages_total: pages.max(progress.pages_total.into()),
             started_at: file.started_at.map(iso8601),
             ended_at: file.ended_at.map(iso8601),
-            duration_ms: file.started_at.zip(file.ended_at).map(|(start, end)| (end - start) / 1_000),
+            duration_ms: file
+                .started_at
+                .zip(file.ended_at)
+                .map(|(start, end)| (end - start) / 1_000),
         }
     }
 }
@@ -303,7 +313,9 @@ impl From<Vec<JobFile>> for JobFailedFiles {
                 file_id: file.id.to_string(),
             })
         });
-        Self { failed_files: failed.collect() }
+        Self {
+            failed_files: failed.collect(),
+        }
     }
 }
 
@@ -350,13 +362,19 @@ pub(crate) struct TemplateDetail {
 
 impl From<&Template> for TemplateDetail {
     fn from(template: &Template) -> Self {
-        Self { template: template.into(), nodes: template.nodes() }
+        Self {
+            template: template.into(),
+            nodes: template.nodes(),
+        }
     }
 }
 
 /// A node of a chain, as a client sends it.
 #[derive(Debug, Deserialize, ToSchema)]
-#[allow(dead_code, reason = "describes the request for the OpenAPI document; the model reads it")]
+#[allow(
+    dead_code,
+    reason = "describes the request for the OpenAPI document; the model reads it"
+)]
 pub(crate) struct JobNode {
     /// Id; given by the server when absent.
     #[schema(format = "uuid")]
@@ -425,6 +443,10 @@ pub(crate) struct ValidationProblem {
 
 impl From<Problem> for ValidationProblem {
     fn from(problem: Problem) -> Self {
-        Self { loc: problem.loc, msg: problem.msg, kind: problem.kind.to_owned() }
+        Self {
+            loc: problem.loc,
+            msg: problem.msg,
+            kind: problem.kind.to_owned(),
+        }
     }
 }

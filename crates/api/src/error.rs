@@ -20,12 +20,20 @@ pub(crate) type ApiResult<T> = Result<T, ApiError>;
 
 impl ApiError {
     pub(crate) fn new(code: Code, detail: impl Into<String>) -> Self {
-        Self { code, detail: Value::String(detail.into()), retry_after_secs: None }
+        Self {
+            code,
+            detail: Value::String(detail.into()),
+            retry_after_secs: None,
+        }
     }
 
     /// Problems with the request's fields or chain.
     pub(crate) fn problems(code: Code, problems: &[Problem]) -> Self {
-        Self { code, detail: json!(problems), retry_after_secs: None }
+        Self {
+            code,
+            detail: json!(problems),
+            retry_after_secs: None,
+        }
     }
 
     /// One problem with one field.
@@ -116,7 +124,9 @@ fn error_body(error: &ApiError, request_id: &str) -> Response {
         response.headers_mut().insert(header::RETRY_AFTER, secs.into());
     }
     if error.code.status() == 401 {
-        response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        response
+            .headers_mut()
+            .insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
     response
 }

@@ -16,8 +16,9 @@ impl<T: FromStr + Send, S: Send + Sync> FromRequestParts<S> for PathId<T> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let Path(text) =
-            Path::<String>::from_request_parts(parts, state).await.map_err(|_| ApiError::not_found("Object"))?;
+        let Path(text) = Path::<String>::from_request_parts(parts, state)
+            .await
+            .map_err(|_| ApiError::not_found("Object"))?;
         text.parse().map(Self).map_err(|_| ApiError::not_found("Job"))
     }
 }

@@ -31,8 +31,16 @@ fn reorders(c: char) -> bool {
 
 /// A `Content-Disposition` value that offers `name` for saving, by RFC 6266 with RFC 8187 encoding.
 pub(crate) fn attachment(name: &str) -> String {
-    let plain: String =
-        name.chars().map(|c| if c.is_ascii_graphic() && !matches!(c, '"' | '\\' | '%') { c } else { '_' }).collect();
+    let plain: String = name
+        .chars()
+        .map(|c| {
+            if c.is_ascii_graphic() && !matches!(c, '"' | '\\' | '%') {
+                c
+            } else {
+                '_'
+            }
+        })
+        .collect();
     let mut encoded = String::new();
     for byte in name.bytes() {
         if byte.is_ascii_alphanumeric() || b"!#$&+-.^_`|~".contains(&byte) {
@@ -64,7 +72,10 @@ mod tests {
 
     #[test]
     fn a_download_header_is_ascii_and_holds_the_name() {
-        assert_eq!(attachment("a \"b\".json"), "attachment; filename=\"a__b_.json\"; filename*=UTF-8''a%20%22b%22.json");
+        assert_eq!(
+            attachment("a \"b\".json"),
+            "attachment; filename=\"a__b_.json\"; filename*=UTF-8''a%20%22b%22.json"
+        );
         assert!(attachment("文.json").ends_with("UTF-8''%E6%96%87.json"));
     }
 }

@@ -1,9 +1,9 @@
 //! The OpenAPI document, made from the routes.
 
 use docmill_model::Code;
+use utoipa::OpenApi as _;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{Components, OpenApi, SecurityRequirement, Server};
-use utoipa::OpenApi as _;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -37,7 +37,10 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 pub fn document() -> OpenApi {
     let mut document = routes().split_for_parts().1;
     document.info.version = env!("CARGO_PKG_VERSION").to_owned();
-    let codes: Vec<_> = Code::ALL.iter().map(|c| format!("- `{c}` ({}): {}", c.status(), c.hint())).collect();
+    let codes: Vec<_> = Code::ALL
+        .iter()
+        .map(|c| format!("- `{c}` ({}): {}", c.status(), c.hint()))
+        .collect();
     document.info.description = Some(format!(
         "Turns documents into structured JSON.\n\nEvery path also answers below `/api/v1` and with a slash at the end.\n\nError codes:\n{}",
         codes.join("\n")

@@ -22,7 +22,13 @@ mod tests {
 
     #[test]
     fn every_spelling_is_one_path() {
-        for path in ["/jobs", "/jobs/", "/api/v1/jobs", "/api/v1/jobs/", "/api/v1/api/v1/jobs/"] {
+        for path in [
+            "/jobs",
+            "/jobs/",
+            "/api/v1/jobs",
+            "/api/v1/jobs/",
+            "/api/v1/api/v1/jobs/",
+        ] {
             assert_eq!(canonical(path), "/jobs");
         }
         assert_eq!(canonical("/"), "/");

@@ -45,7 +45,9 @@ pub fn app(engine: Engine, config: ApiConfig, tokens: TokenSigner, metrics: Prom
         .fallback(|| async { ApiError::new(Code::NotFound, "Not Found") })
         .method_not_allowed_fallback(|| async { ApiError::new(Code::MethodNotAllowed, "Method Not Allowed") })
         .layer(DefaultBodyLimit::disable())
-        .layer(CatchPanicLayer::custom(|_| ApiError::new(Code::Internal, "Internal server error").into_response()))
+        .layer(CatchPanicLayer::custom(|_| {
+            ApiError::new(Code::Internal, "Internal server error").into_response()
+        }))
         .with_state(app)
 }
 
@@ -73,7 +75,12 @@ async fn answer(router: Router, mut request: Request<hyper::body::Incoming>) -> 
         };
         let status = response.status().as_u16();
         let code = response.extensions().get::<ApiError>().map(|error| error.code.as_str());
-        tracing::info!(http.status = status, error.code = code, duration_ms = started.elapsed().as_millis() as u64, "answered");
+        tracing::info!(
+            http.status = status,
+            error.code = code,
+            duration_ms = started.elapsed().as_millis() as u64,
+            "answered"
+        );
         metrics::counter!("docmill_http_requests_total", "status" => status.to_string()).increment(1);
         metrics::histogram!("docmill_http_request_seconds").record(started.elapsed().as_secs_f64());
         response
@@ -81,7 +88,9 @@ async fn answer(router: Router, mut request: Request<hyper::body::Incoming>) -> 
     .instrument(span)
     .await;
     let mut response = with_request_id(response, &request_id);
-    response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+        .headers_mut()
+        .insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     Ok(response)
 }
 
@@ -94,7 +103,10 @@ pub async fn serve(
     grace: Duration,
 ) {
     let mut server = auto::Builder::new(TokioExecutor::new());
-    server.http1().timer(TokioTimer::new()).header_read_timeout(header_timeout);
+    server
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(header_timeout);
     let graceful = GracefulShutdown::new();
     tokio::pin!(shutdown);
     loop {

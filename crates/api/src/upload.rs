@@ -45,8 +45,17 @@ pub(crate) async fn read(app: &App, workspace: WorkspaceId, request: Request) ->
         idle: app.config.idle_timeout,
         timed_out: Arc::default(),
     };
-    let content_type = parts.headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
-    let content_type = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let content_type = parts
+        .headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|v| v.to_str().ok())
+        .unwrap_or_default();
+    let content_type = content_type
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase();
     let mut form = Form::default();
     let read = async {
         match content_type.as_str() {
@@ -57,7 +66,10 @@ pub(crate) async fn read(app: &App, workspace: WorkspaceId, request: Request) ->
             "application/x-www-form-urlencoded" => read_urlencoded(body.clone(), &mut form).await,
             other => Err(ApiError::new(
                 Code::UnsupportedMediaType,
-                format!("the content type is `{}`; it must be multipart/form-data, or application/x-www-form-urlencoded without files", other.chars().take(64).collect::<String>()),
+                format!(
+                    "the content type is `{}`; it must be multipart/form-data, or application/x-www-form-urlencoded without files",
+                    other.chars().take(64).collect::<String>()
+                ),
             )),
         }
     };
@@ -120,7 +132,11 @@ async fn read_multipart(app: &App, workspace: WorkspaceId, request: Request, for
             }
             Some("request_data") => {
                 if form.request_data.is_some() {
-                    return Err(ApiError::field(&["body", "request_data"], "value_error", "the field is given twice"));
+                    return Err(ApiError::field(
+                        &["body", "request_data"],
+                        "value_error",
+                        "the field is given twice",
+                    ));
                 }
                 form.request_data = Some(text_of(field, MAX_REQUEST_DATA).await?.0);
             }
@@ -129,7 +145,9 @@ async fn read_multipart(app: &App, workspace: WorkspaceId, request: Request, for
                 if other_parts > MAX_OTHER_PARTS {
                     return Err(ApiError::new(
                         Code::RequestTooLarge,
-                        format!("more than {MAX_OTHER_PARTS} form parts that are neither `request_data` nor `input_files`"),
+                        format!(
+                            "more than {MAX_OTHER_PARTS} form parts that are neither `request_data` nor `input_files`"
+                        ),
                     ));
                 }
                 text_of(field, MAX_REQUEST_DATA).await?;
@@ -150,13 +168,20 @@ async fn text_of(mut field: Field<'_>, max: usize) -> ApiResult<(String, bool)> 
             continue;
         }
         if bytes.len() + piece.len() > max {
-            return Err(ApiError::new(Code::RequestTooLarge, format!("form field `{name}` is larger than {max} bytes")));
+            return Err(ApiError::new(
+                Code::RequestTooLarge,
+                format!("form field `{name}` is larger than {max} bytes"),
+            ));
         }
         bytes.extend_from_slice(&piece);
     }
     match String::from_utf8(bytes) {
         Ok(text) => Ok((text, empty)),
-        Err(_) => Err(ApiError::field(&["body", &name], "string_unicode", "the field is not UTF-8")),
+        Err(_) => Err(ApiError::field(
+            &["body", &name],
+            "string_unicode",
+            "the field is not UTF-8",
+        )),
     }
 }
 
@@ -189,7 +214,13 @@ async fn store_file(app: &App, workspace: WorkspaceId, mut field: Field<'_>) -> 
             return Err(error);
         }
     }
-    Ok(SubmittedFile { id, name, content_type, size, blob_key })
+    Ok(SubmittedFile {
+        id,
+        name,
+        content_type,
+        size,
+        blob_key,
+    })
 }
 
 async fn read_urlencoded(mut body: SharedBody, form: &mut Form) -> ApiResult<()> {
@@ -197,7 +228,10 @@ async fn read_urlencoded(mut body: SharedBody, form: &mut Form) -> ApiResult<()>
     while let Some(piece) = body.next().await {
         let piece = piece.map_err(|error| body_error(&error.to_string()))?;
         if bytes.len() + piece.len() > MAX_REQUEST_DATA * 3 {
-            return Err(ApiError::new(Code::RequestTooLarge, format!("the form is larger than {} bytes", MAX_REQUEST_DATA * 3)));
+            return Err(ApiError::new(
+                Code::RequestTooLarge,
+                format!("the form is larger than {} bytes", MAX_REQUEST_DATA * 3),
+            ));
         }
         bytes.extend_from_slice(&piece);
     }
@@ -223,14 +257,20 @@ fn body_error(text: &str) -> ApiError {
 fn too_idle(limit: Duration) -> ApiError {
     ApiError::new(
         Code::RequestTimeout,
-        format!("no data came for {} s (setting `limits.idle_timeout_secs`)", limit.as_secs()),
+        format!(
+            "no data came for {} s (setting `limits.idle_timeout_secs`)",
+            limit.as_secs()
+        ),
     )
 }
 
 fn too_slow(limit: Duration) -> ApiError {
     ApiError::new(
         Code::RequestTimeout,
-        format!("the request took longer than {} s (setting `limits.request_timeout_secs`)", limit.as_secs()),
+        format!(
+            "the request took longer than {} s (setting `limits.request_timeout_secs`)",
+            limit.as_secs()
+        ),
     )
 }
 
@@ -257,7 +297,9 @@ impl SharedBody {
     }
 
     fn into_body(self) -> Body {
-        Body::from_stream(futures_util::stream::unfold(self, |mut body| async move { body.next().await.map(|piece| (piece, body)) }))
+        Body::from_stream(futures_util::stream::unfold(self, |mut body| async move {
+            body.next().await.map(|piece| (piece, body))
+        }))
     }
 
     /// Reads and forgets what is left, within bounds: a client that is still sending would otherwise see
@@ -275,4 +317,3 @@ impl SharedBody {
         let _ = tokio::time::timeout(DRAIN_TIME, rest).await;
     }
 }
-

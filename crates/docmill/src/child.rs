@@ -12,16 +12,20 @@ use docmill_sandbox::{FrameWriter, Request};
 use serde::Serialize;
 
 /// Locks the process down, works on the one file it is sent, and ends.
-pub fn main() -> ! {
-    docmill_sandbox::child_main(|request: Request, frames: &mut FrameWriter| match work(request, frames) {
-        Ok(done) => frames.done(&json(&done)),
-        Err(failed) => frames.failed(&json(&failed)),
-    })
+pub(crate) fn main() -> ! {
+    docmill_sandbox::child_main(
+        |request: Request, frames: &mut FrameWriter| match work(request, frames) {
+            Ok(done) => frames.done(&json(&done)),
+            Err(failed) => frames.failed(&json(&failed)),
+        },
+    )
 }
 
 fn work(request: Request, frames: &mut FrameWriter) -> Result<TaskDone, TaskFailed> {
-    let task: TaskRequest = serde_json::from_slice(&request.request)
-        .map_err(|error| TaskFailed { code: Code::Internal, message: format!("unreadable request: {error}") })?;
+    let task: TaskRequest = serde_json::from_slice(&request.request).map_err(|error| TaskFailed {
+        code: Code::Internal,
+        message: format!("unreadable request: {error}"),
+    })?;
     let mut input = Some(Input {
         bytes: Arc::new(request.input),
         filename: task.filename.clone(),
@@ -34,9 +38,10 @@ fn work(request: Request, frames: &mut FrameWriter) -> Result<TaskDone, TaskFail
         match &node.work {
             NodeWork::Partition(options) => {
                 // Taken, so that the file's bytes are free again once they have been read.
-                let input = input
-                    .take()
-                    .ok_or_else(|| TaskFailed { code: Code::Internal, message: "two partition nodes".into() })?;
+                let input = input.take().ok_or_else(|| TaskFailed {
+                    code: Code::Internal,
+                    message: "two partition nodes".into(),
+                })?;
                 let document = partition(&input, options, &task.limits, &mut |progress| {
                     frames.progress(
                         progress.pages_done,
@@ -44,7 +49,10 @@ fn work(request: Request, frames: &mut FrameWriter) -> Result<TaskDone, TaskFail
                         u32::try_from(progress.elements).unwrap_or(u32::MAX),
                     );
                 })
-                .map_err(|error| TaskFailed { code: error.code(), message: error.to_string() })?;
+                .map_err(|error| TaskFailed {
+                    code: error.code(),
+                    message: error.to_string(),
+                })?;
                 elements = document.elements;
                 pages = document.pages.len() as u64;
                 warnings.extend(document.warnings);
@@ -57,7 +65,11 @@ fn work(request: Request, frames: &mut FrameWriter) -> Result<TaskDone, TaskFail
         }
         frames.output(index, &json(&elements));
     }
-    Ok(TaskDone { warnings, elements: elements.len() as u64, pages })
+    Ok(TaskDone {
+        warnings,
+        elements: elements.len() as u64,
+        pages,
+    })
 }
 
 fn add_file_metadata(elements: &mut [Element], task: &TaskRequest) {

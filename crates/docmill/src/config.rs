@@ -12,13 +12,13 @@ use figment::providers::{Env, Format, Toml};
 use serde::{Deserialize, Serialize};
 
 /// The documented defaults.
-pub const DEFAULTS: &str = include_str!("../docmill.default.toml");
+pub(crate) const DEFAULTS: &str = include_str!("../docmill.default.toml");
 
 /// Every setting. The documentation of each is in [`DEFAULTS`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "documented where the defaults are, which users read too")]
-pub struct Config {
+pub(crate) struct Config {
     pub data_dir: PathBuf,
     pub bootstrap_api_key: Secret,
     pub server: Server,
@@ -34,21 +34,21 @@ pub struct Config {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "see DEFAULTS")]
-pub struct Server {
+pub(crate) struct Server {
     pub listen: String,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "see DEFAULTS")]
-pub struct Location {
+pub(crate) struct Location {
     pub url: String,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "see DEFAULTS")]
-pub struct Auth {
+pub(crate) struct Auth {
     pub key_headers: Vec<String>,
     pub token_lifetime_secs: u64,
 }
@@ -56,7 +56,7 @@ pub struct Auth {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "see DEFAULTS")]
-pub struct Engine {
+pub(crate) struct Engine {
     pub workers: usize,
     pub lease_secs: u64,
     pub max_attempts: u32,
@@ -67,14 +67,14 @@ pub struct Engine {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "see DEFAULTS")]
-pub struct Sandbox {
+pub(crate) struct Sandbox {
     pub require: String,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "see DEFAULTS")]
-pub struct Log {
+pub(crate) struct Log {
     pub level: String,
     pub format: String,
 }
@@ -82,7 +82,7 @@ pub struct Log {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "see DEFAULTS")]
-pub struct Limits {
+pub(crate) struct Limits {
     pub max_files_per_job: usize,
     pub max_file_bytes: u64,
     pub create_gap_ms: u64,
@@ -105,7 +105,7 @@ pub struct Limits {
 /// A text that is never shown or logged.
 #[derive(Clone, Default, Deserialize)]
 #[serde(transparent)]
-pub struct Secret(String);
+pub(crate) struct Secret(String);
 
 impl Secret {
     /// The text; `None` when it is empty.
@@ -128,7 +128,7 @@ impl Serialize for Secret {
 
 /// Why the settings can't be used.
 #[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
+pub(crate) enum ConfigError {
     /// Unreadable, or a value of the wrong type, or an unknown name.
     #[error("{0}")]
     Read(Box<figment::Error>),
@@ -144,7 +144,7 @@ pub enum ConfigError {
 
 /// Settings given as flags.
 #[derive(Clone, Debug, Default)]
-pub struct Flags {
+pub(crate) struct Flags {
     /// A file of settings.
     pub file: Option<PathBuf>,
     /// Overrides `data_dir`.
@@ -177,7 +177,10 @@ impl Config {
             if value >= least {
                 Ok(())
             } else {
-                Err(ConfigError::Invalid { name, problem: format!("{value} is less than {least}") })
+                Err(ConfigError::Invalid {
+                    name,
+                    problem: format!("{value} is less than {least}"),
+                })
             }
         };
         at_least("engine.lease_secs", self.engine.lease_secs, 3)?;
@@ -191,10 +194,16 @@ impl Config {
         at_least("limits.max_depth", self.limits.max_depth.into(), 16)?;
         at_least("auth.token_lifetime_secs", self.auth.token_lifetime_secs, 1)?;
         if self.auth.key_headers.is_empty() {
-            return Err(ConfigError::Invalid { name: "auth.key_headers", problem: "the list is empty".into() });
+            return Err(ConfigError::Invalid {
+                name: "auth.key_headers",
+                problem: "the list is empty".into(),
+            });
         }
         if !matches!(self.log.format.as_str(), "text" | "json") {
-            return Err(ConfigError::Invalid { name: "log.format", problem: "it must be `text` or `json`".into() });
+            return Err(ConfigError::Invalid {
+                name: "log.format",
+                problem: "it must be `text` or `json`".into(),
+            });
         }
         self.required_level()?;
         self.database()?;
@@ -204,7 +213,12 @@ impl Config {
 
     /// Path of the SQLite database.
     pub fn database(&self) -> Result<PathBuf, ConfigError> {
-        location("store.url", &self.store.url, "sqlite:", &self.data_dir.join("docmill.db"))
+        location(
+            "store.url",
+            &self.store.url,
+            "sqlite:",
+            &self.data_dir.join("docmill.db"),
+        )
     }
 
     /// Folder of the blobs.
@@ -217,7 +231,10 @@ impl Config {
         match self.sandbox.require.as_str() {
             "" if cfg!(target_os = "linux") => Ok(Level::BestEffort),
             "" => Ok(Level::ProcessOnly),
-            text => text.parse().map_err(|problem| ConfigError::Invalid { name: "sandbox.require", problem }),
+            text => text.parse().map_err(|problem| ConfigError::Invalid {
+                name: "sandbox.require",
+                problem,
+            }),
         }
     }
 
@@ -327,7 +344,9 @@ mod tests {
 
     #[test]
     fn unknown_names_and_senseless_values_are_refused() {
-        let unknown = Figment::from(Toml::string(DEFAULTS)).merge(("limits.max_filez", 3)).extract::<Config>();
+        let unknown = Figment::from(Toml::string(DEFAULTS))
+            .merge(("limits.max_filez", 3))
+            .extract::<Config>();
         assert!(unknown.unwrap_err().to_string().contains("max_filez"));
         let mut config = defaults();
         config.store.url = "mysql://db".into();
@@ -338,6 +357,10 @@ mod tests {
     fn secrets_are_not_shown() {
         let secret = Secret("dm_hush".into());
         assert!(!format!("{secret:?}").contains("hush"));
-        assert!(!toml::to_string(&std::collections::BTreeMap::from([("k", secret)])).unwrap().contains("hush"));
+        assert!(
+            !toml::to_string(&std::collections::BTreeMap::from([("k", secret)]))
+                .unwrap()
+                .contains("hush")
+        );
     }
 }

@@ -75,7 +75,11 @@ fn main() -> ExitCode {
 type Failure = Box<dyn std::error::Error>;
 
 fn run(cli: Cli) -> Result<ExitCode, Failure> {
-    let mut flags = Flags { file: cli.config, data_dir: cli.data_dir, listen: None };
+    let mut flags = Flags {
+        file: cli.config,
+        data_dir: cli.data_dir,
+        listen: None,
+    };
     match cli.command {
         Command::Openapi => {
             println!("{}", docmill_api::openapi().to_pretty_json()?);

@@ -5,7 +5,7 @@ use docmill_model::{Element, ElementType};
 
 /// A form of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub(crate) enum Format {
     /// A JSON array of elements.
     Json,
     /// One JSON element per line.
@@ -29,7 +29,7 @@ impl Format {
 }
 
 /// The elements in the form asked for, ending in a line break when there are any.
-pub fn render(elements: &[Element], format: Format) -> Result<String, serde_json::Error> {
+pub(crate) fn render(elements: &[Element], format: Format) -> Result<String, serde_json::Error> {
     Ok(match format {
         Format::Json => serde_json::to_string_pretty(elements)? + "\n",
         Format::Jsonl => {
@@ -69,7 +69,11 @@ fn markdown(element: &Element) -> String {
             let numbered = element.text.split_once(['.', ')']).is_some_and(|(number, rest)| {
                 !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) && rest.starts_with(' ')
             });
-            if numbered { format!("{indent}{}", element.text) } else { format!("{indent}- {}", element.text) }
+            if numbered {
+                format!("{indent}{}", element.text)
+            } else {
+                format!("{indent}- {}", element.text)
+            }
         }
         ElementType::CodeSnippet => {
             // A fence longer than any in the code.
@@ -78,9 +82,11 @@ fn markdown(element: &Element) -> String {
             format!("{fence}\n{}\n{fence}", element.text)
         }
         // HTML tables are Markdown too, and keep spans.
-        ElementType::Table | ElementType::TableChunk => {
-            element.metadata.text_as_html.clone().unwrap_or_else(|| element.text.clone())
-        }
+        ElementType::Table | ElementType::TableChunk => element
+            .metadata
+            .text_as_html
+            .clone()
+            .unwrap_or_else(|| element.text.clone()),
         _ => element.text.clone(),
     }
 }
@@ -113,6 +119,9 @@ mod tests {
     #[test]
     fn lines_and_text() {
         assert_eq!(render(&elements(), Format::Jsonl).unwrap().lines().count(), 6);
-        assert_eq!(render(&elements(), Format::Text).unwrap(), "Head\n\none\n2. two\n\nx = `y`\n\na b\n");
+        assert_eq!(
+            render(&elements(), Format::Text).unwrap(),
+            "Head\n\none\n2. two\n\nx = `y`\n\na b\n"
+        );
     }
 }

@@ -15,10 +15,10 @@ use crate::Failure;
 use crate::config::Config;
 
 /// The hidden argument that makes the program a child process.
-pub const CHILD_ARG: &str = "__child";
+pub(crate) const CHILD_ARG: &str = "__child";
 
 /// A sandbox that runs this program again for each file.
-pub fn sandbox(config: &Config) -> Result<Arc<Sandbox>, Failure> {
+pub(crate) fn sandbox(config: &Config) -> Result<Arc<Sandbox>, Failure> {
     let mut sandbox = SandboxConfig::current_exe([CHILD_ARG])?;
     sandbox.require = config.required_level()?;
     sandbox.limits = config.child_limits();
@@ -26,12 +26,12 @@ pub fn sandbox(config: &Config) -> Result<Arc<Sandbox>, Failure> {
 }
 
 /// A pool of child processes.
-pub fn runner(config: &Config, sandbox: Arc<Sandbox>) -> Result<Runner, Failure> {
+pub(crate) fn runner(config: &Config, sandbox: Arc<Sandbox>) -> Result<Runner, Failure> {
     Ok(Runner::start(sandbox, config.workers())?)
 }
 
 /// Opens the database, creating the data directory.
-pub async fn store(config: &Config) -> Result<SqliteStore, Failure> {
+pub(crate) async fn store(config: &Config) -> Result<SqliteStore, Failure> {
     create_private_dir(&config.data_dir)?;
     let database = config.database()?;
     if let Some(folder) = database.parent() {
@@ -50,17 +50,24 @@ fn create_private_dir(dir: &Path) -> Result<(), Failure> {
 }
 
 /// Holds the data directory for this server: two servers on one directory would take each other's work.
-pub fn lock(data_dir: &Path) -> Result<File, Failure> {
+pub(crate) fn lock(data_dir: &Path) -> Result<File, Failure> {
     let path = data_dir.join("server.lock");
-    let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path)?;
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)?;
     file.try_lock().map_err(|_| {
-        format!("another docmill server is using {}; stop it, or give this one another --data-dir", data_dir.display())
+        format!(
+            "another docmill server is using {}; stop it, or give this one another --data-dir",
+            data_dir.display()
+        )
     })?;
     Ok(file)
 }
 
 /// A secret of 32 random bytes kept in a file of the data directory, made at first use.
-pub fn secret(data_dir: &Path, name: &str) -> Result<Vec<u8>, Failure> {
+pub(crate) fn secret(data_dir: &Path, name: &str) -> Result<Vec<u8>, Failure> {
     let path = data_dir.join(name);
     match OpenOptions::new().create_new(true).write(true).mode(0o600).open(&path) {
         Ok(mut file) => {

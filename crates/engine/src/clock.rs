@@ -6,5 +6,7 @@ use docmill_model::time::Micros;
 
 /// The current instant.
 pub fn now() -> Micros {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as Micros)
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_micros() as Micros)
 }

@@ -101,7 +101,9 @@ pub(crate) struct Shared {
 
 impl std::fmt::Debug for Engine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Engine").field("config", &self.shared.config).finish_non_exhaustive()
+        f.debug_struct("Engine")
+            .field("config", &self.shared.config)
+            .finish_non_exhaustive()
     }
 }
 
@@ -143,8 +145,14 @@ impl Engine {
         let shared = &self.shared;
         shared.stopping.cancel();
         shared.tasks.close();
-        if tokio::time::timeout(shared.config.drain, shared.tasks.wait()).await.is_err() {
-            tracing::warn!(files = shared.running.len(), "stopping files that did not end in time; they will be run again");
+        if tokio::time::timeout(shared.config.drain, shared.tasks.wait())
+            .await
+            .is_err()
+        {
+            tracing::warn!(
+                files = shared.running.len(),
+                "stopping files that did not end in time; they will be run again"
+            );
             self.stop_now().await;
         }
     }
@@ -181,7 +189,11 @@ impl Engine {
     /// Lets the account create a job, or tells how long it must wait.
     pub async fn pass_create_gate(&self, principal: &Principal) -> Result<std::result::Result<(), Duration>> {
         let gap = micros(self.shared.config.create_gap);
-        let passed = self.shared.store.pass_create_gate(principal.account, gap, now()).await?;
+        let passed = self
+            .shared
+            .store
+            .pass_create_gate(principal.account, gap, now())
+            .await?;
         Ok(passed.map_err(|wait| Duration::from_micros(wait.max(0) as u64)))
     }
 
@@ -236,7 +248,10 @@ impl Engine {
         if !original.status.is_terminal() {
             return Err(RetryError::NotEnded);
         }
-        let files = store.job_files(principal.workspace, job).await?.ok_or(RetryError::NotFound)?;
+        let files = store
+            .job_files(principal.workspace, job)
+            .await?
+            .ok_or(RetryError::NotFound)?;
         let files: Vec<_> = files
             .into_iter()
             .filter(|file| matches!(file.state, TaskState::Failed | TaskState::Stopped))
@@ -251,7 +266,11 @@ impl Engine {
         if files.is_empty() {
             return Err(RetryError::NothingFailed);
         }
-        let submission = Submission { chain: original.chain, job_type: original.job_type, files };
+        let submission = Submission {
+            chain: original.chain,
+            job_type: original.job_type,
+            files,
+        };
         Ok(self.create(principal, submission, Some(job)).await?)
     }
 

@@ -98,7 +98,13 @@ impl Runner {
         progress: impl Fn(FileProgress) + Send + 'static,
     ) -> Result<RunOutput, RunFailure> {
         let (reply, answer) = oneshot::channel();
-        let work = Work { request, input, cancel, progress: Box::new(progress), reply };
+        let work = Work {
+            request,
+            input,
+            cancel,
+            progress: Box::new(progress),
+            reply,
+        };
         if self.queue.send(work).is_err() {
             return Err(RunFailure::Cancelled);
         }
@@ -117,32 +123,51 @@ fn run(sandbox: &Sandbox, work: &Work) -> Result<RunOutput, RunFailure> {
     let mut seen = FileProgress::default();
     let mut input = Cursor::new(&work.input);
     let usage = sandbox
-        .run(&request, &mut input, work.input.len() as u64, &work.cancel, &mut |frame| match frame {
-            Frame::Progress { pages_done, pages_total, elements } => {
-                seen = FileProgress { pages_done, pages_total, elements: elements.into(), nodes_done: seen.nodes_done };
-                (work.progress)(seen);
-            }
-            Frame::Output { index, bytes } => {
-                if index as usize == outputs.len() && outputs.len() < nodes && is_json(&bytes) {
-                    outputs.push(bytes.into());
-                    seen.nodes_done += 1;
+        .run(
+            &request,
+            &mut input,
+            work.input.len() as u64,
+            &work.cancel,
+            &mut |frame| match frame {
+                Frame::Progress {
+                    pages_done,
+                    pages_total,
+                    elements,
+                } => {
+                    seen = FileProgress {
+                        pages_done,
+                        pages_total,
+                        elements: elements.into(),
+                        nodes_done: seen.nodes_done,
+                    };
                     (work.progress)(seen);
-                } else {
-                    verdict = Some(Err(invalid("an output out of turn or not JSON")));
                 }
-            }
-            Frame::Done(bytes) => {
-                let done = serde_json::from_slice(&bytes).map_err(|_| invalid("an unreadable report"));
-                verdict.get_or_insert(done);
-            }
-            Frame::Failed(bytes) => {
-                let failure = match serde_json::from_slice::<TaskFailed>(&bytes) {
-                    Ok(TaskFailed { code, message }) => RunFailure::Failed { code, message, retryable: false },
-                    Err(_) => invalid("an unreadable failure"),
-                };
-                verdict.get_or_insert(Err(failure));
-            }
-        })
+                Frame::Output { index, bytes } => {
+                    if index as usize == outputs.len() && outputs.len() < nodes && is_json(&bytes) {
+                        outputs.push(bytes.into());
+                        seen.nodes_done += 1;
+                        (work.progress)(seen);
+                    } else {
+                        verdict = Some(Err(invalid("an output out of turn or not JSON")));
+                    }
+                }
+                Frame::Done(bytes) => {
+                    let done = serde_json::from_slice(&bytes).map_err(|_| invalid("an unreadable report"));
+                    verdict.get_or_insert(done);
+                }
+                Frame::Failed(bytes) => {
+                    let failure = match serde_json::from_slice::<TaskFailed>(&bytes) {
+                        Ok(TaskFailed { code, message }) => RunFailure::Failed {
+                            code,
+                            message,
+                            retryable: false,
+                        },
+                        Err(_) => invalid("an unreadable failure"),
+                    };
+                    verdict.get_or_insert(Err(failure));
+                }
+            },
+        )
         .map_err(from_killed)?;
     match verdict {
         Some(Ok(done)) if outputs.len() == nodes => Ok(RunOutput {
@@ -167,7 +192,11 @@ fn invalid(what: &str) -> RunFailure {
 }
 
 fn failed(code: Code, reason: impl ToString) -> RunFailure {
-    RunFailure::Failed { code, message: reason.to_string(), retryable: false }
+    RunFailure::Failed {
+        code,
+        message: reason.to_string(),
+        retryable: false,
+    }
 }
 
 fn from_killed(killed: Killed) -> RunFailure {
@@ -182,11 +211,19 @@ fn from_killed(killed: Killed) -> RunFailure {
         Reason::ProtocolError(_) => Code::TaskOutputInvalid,
         Reason::ForbiddenCall { stderr } | Reason::Crashed { stderr, .. } => {
             tracing::warn!(reason = killed.reason.kind(), %message, stderr = %stderr.trim_end(), "a child process crashed");
-            return RunFailure::Failed { code: Code::TaskCrashed, message, retryable: true };
+            return RunFailure::Failed {
+                code: Code::TaskCrashed,
+                message,
+                retryable: true,
+            };
         }
         _ => {
             tracing::error!(reason = killed.reason.kind(), %message, "a child process could not do its work");
-            return RunFailure::Failed { code: Code::Internal, message, retryable: true };
+            return RunFailure::Failed {
+                code: Code::Internal,
+                message,
+                retryable: true,
+            };
         }
     };
     let code_hint = code.hint();

@@ -42,7 +42,12 @@ impl RunningFiles {
 
     pub(crate) fn start(&self, job: JobId, lease: Lease) -> CancelFlag {
         let cancel = CancelFlag::default();
-        let entry = Entry { job, lease, cancel: cancel.clone(), progress: FileProgress::default() };
+        let entry = Entry {
+            job,
+            lease,
+            cancel: cancel.clone(),
+            progress: FileProgress::default(),
+        };
         self.lock().insert(lease.file(), entry);
         cancel
     }

@@ -41,7 +41,9 @@ pub(crate) async fn claim_loop(engine: Engine) {
                 Ok(claims) => {
                     for claim in claims {
                         let cancel = shared.running.start(claim.job, claim.lease);
-                        shared.tasks.spawn(run_claim(engine.clone(), claim, cancel, inputs.clone()));
+                        shared
+                            .tasks
+                            .spawn(run_claim(engine.clone(), claim, cancel, inputs.clone()));
                     }
                 }
                 Err(error) => tracing::error!(%error, "cannot claim files"),
@@ -115,7 +117,9 @@ async fn run_claim(engine: Engine, claim: Claim, cancel: CancelFlag, inputs: Arc
             tracing::info!(job.id = %claim.job, file.id = %claim.lease.file(), "result dropped: the file is not ours any more");
         }
         // The lease expires, and the file is run again.
-        Err(error) => tracing::error!(%error, job.id = %claim.job, file.id = %claim.lease.file(), "cannot record a file's end"),
+        Err(error) => {
+            tracing::error!(%error, job.id = %claim.job, file.id = %claim.lease.file(), "cannot record a file's end")
+        }
     }
     shared.running.end(claim.lease);
     shared.wake.notify_one();
@@ -137,7 +141,14 @@ async fn process(engine: &Engine, claim: &Claim, cancel: &CancelFlag, inputs: &S
                     message: "the uploaded file is not in the blob store any more".into(),
                 });
             }
-            Err(error) => return Some(retry_or_fail(claim, u32::MAX, Code::StorageUnavailable, error.to_string())),
+            Err(error) => {
+                return Some(retry_or_fail(
+                    claim,
+                    u32::MAX,
+                    Code::StorageUnavailable,
+                    error.to_string(),
+                ));
+            }
         };
         let request = TaskRequest {
             filename: Some(claim.name.clone()),
@@ -155,20 +166,33 @@ async fn process(engine: &Engine, claim: &Claim, cancel: &CancelFlag, inputs: &S
     match result {
         Ok(output) => match store_outputs(engine, claim, output).await {
             Ok(outcome) => Some(outcome),
-            Err(error) => Some(retry_or_fail(claim, u32::MAX, Code::StorageUnavailable, error.to_string())),
+            Err(error) => Some(retry_or_fail(
+                claim,
+                u32::MAX,
+                Code::StorageUnavailable,
+                error.to_string(),
+            )),
         },
         Err(RunFailure::Cancelled) => None,
-        Err(RunFailure::Failed { code, message, retryable: true }) => {
-            Some(retry_or_fail(claim, CRASH_ATTEMPTS, code, message))
-        }
-        Err(RunFailure::Failed { code, message, retryable: false }) => Some(FileOutcome::Failed { code, message }),
+        Err(RunFailure::Failed {
+            code,
+            message,
+            retryable: true,
+        }) => Some(retry_or_fail(claim, CRASH_ATTEMPTS, code, message)),
+        Err(RunFailure::Failed {
+            code,
+            message,
+            retryable: false,
+        }) => Some(FileOutcome::Failed { code, message }),
     }
 }
 
 fn retry_or_fail(claim: &Claim, attempts: u32, code: Code, message: String) -> FileOutcome {
     if claim.attempt < attempts {
         tracing::warn!(job.id = %claim.job, file.id = %claim.lease.file(), %code, message, "the file will be tried again");
-        FileOutcome::Retry { not_before: now() + micros(RETRY_PAUSE) }
+        FileOutcome::Retry {
+            not_before: now() + micros(RETRY_PAUSE),
+        }
     } else {
         FileOutcome::Failed { code, message }
     }
@@ -178,11 +202,22 @@ async fn store_outputs(engine: &Engine, claim: &Claim, run: RunOutput) -> docmil
     let blobs = &engine.shared.blobs;
     let nodes = claim.chain.nodes().iter().zip(run.outputs).zip(0u32..);
     let puts = nodes.map(|((node, bytes), index)| async move {
-        let key = output_key(claim.workspace, claim.job, claim.lease.file(), claim.lease.token(), index);
+        let key = output_key(
+            claim.workspace,
+            claim.job,
+            claim.lease.file(),
+            claim.lease.token(),
+            index,
+        );
         let size = bytes.len() as u64;
         blobs.put(&key, bytes).await?;
         docmill_store::Result::Ok((node.id, index, key, size))
     });
     let outputs = try_join_all(puts).await?;
-    Ok(FileOutcome::Succeeded { outputs, warnings: run.warnings, elements: run.elements, pages: run.pages })
+    Ok(FileOutcome::Succeeded {
+        outputs,
+        warnings: run.warnings,
+        elements: run.elements,
+        pages: run.pages,
+    })
 }

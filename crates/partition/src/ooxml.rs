@@ -168,7 +168,11 @@ impl<'a> Package<'a> {
             result.items.push(Relationship {
                 id: id.to_owned(),
                 kind: kind.to_owned(),
-                target: if external { target.to_owned() } else { resolve(folder, target) },
+                target: if external {
+                    target.to_owned()
+                } else {
+                    resolve(folder, target)
+                },
                 external,
             });
         }
@@ -204,7 +208,11 @@ impl<'a> Package<'a> {
 }
 
 fn too_many_entries(limits: &ParseLimits) -> PartitionError {
-    PartitionError::limit("max_archive_entries", limits.max_archive_entries, "members in the archive")
+    PartitionError::limit(
+        "max_archive_entries",
+        limits.max_archive_entries,
+        "members in the archive",
+    )
 }
 
 fn part_key(name: &str) -> String {

@@ -35,19 +35,29 @@ impl BlobStore {
     pub fn local(root: &FsPath) -> Result<Self> {
         std::fs::create_dir_all(root)
             .map_err(|error| StoreError::Open(format!("cannot create {}: {error}", root.display())))?;
-        let inner = LocalFileSystem::new_with_prefix(root).map_err(StoreError::Blob)?.with_fsync(true);
+        let inner = LocalFileSystem::new_with_prefix(root)
+            .map_err(StoreError::Blob)?
+            .with_fsync(true);
         Ok(Self { inner: Arc::new(inner) })
     }
 
     /// Stores a whole blob.
     pub async fn put(&self, key: &str, bytes: Bytes) -> Result<()> {
-        self.inner.put(&path(key)?, PutPayload::from_bytes(bytes)).await.map_err(StoreError::Blob)?;
+        self.inner
+            .put(&path(key)?, PutPayload::from_bytes(bytes))
+            .await
+            .map_err(StoreError::Blob)?;
         Ok(())
     }
 
     /// Starts storing a blob piece by piece; it exists once [`BlobUpload::finish`] returned.
     pub fn upload(&self, key: &str) -> BlobUpload {
-        BlobUpload { store: self.clone(), key: key.to_owned(), upload: None, part: Vec::new() }
+        BlobUpload {
+            store: self.clone(),
+            key: key.to_owned(),
+            upload: None,
+            part: Vec::new(),
+        }
     }
 
     /// The whole blob.
@@ -57,7 +67,12 @@ impl BlobStore {
 
     /// The blob as a stream of pieces.
     pub async fn stream(&self, key: &str) -> Result<BoxStream<'static, std::io::Result<Bytes>>> {
-        Ok(self.fetch(key).await?.into_stream().map_err(std::io::Error::other).boxed())
+        Ok(self
+            .fetch(key)
+            .await?
+            .into_stream()
+            .map_err(std::io::Error::other)
+            .boxed())
     }
 
     async fn fetch(&self, key: &str) -> Result<object_store::GetResult> {
@@ -107,13 +122,22 @@ impl BlobUpload {
     /// Adds bytes at the end.
     pub async fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.part.extend_from_slice(bytes);
-        if self.part.len() >= PART_BYTES { self.flush().await } else { Ok(()) }
+        if self.part.len() >= PART_BYTES {
+            self.flush().await
+        } else {
+            Ok(())
+        }
     }
 
     async fn flush(&mut self) -> Result<()> {
         let part = PutPayload::from(std::mem::take(&mut self.part));
         if self.upload.is_none() {
-            let upload = self.store.inner.put_multipart(&path(&self.key)?).await.map_err(StoreError::Blob)?;
+            let upload = self
+                .store
+                .inner
+                .put_multipart(&path(&self.key)?)
+                .await
+                .map_err(StoreError::Blob)?;
             self.upload = Some(upload);
         }
         match &mut self.upload {

@@ -59,7 +59,12 @@ pub trait Store: Send + Sync {
 
     /// Lets an account create a job unless it did so less than `gap` ago; of two calls at once only
     /// one passes. The error side tells how long to wait.
-    async fn pass_create_gate(&self, account: AccountId, gap: Micros, now: Micros) -> Result<std::result::Result<(), Micros>>;
+    async fn pass_create_gate(
+        &self,
+        account: AccountId,
+        gap: Micros,
+        now: Micros,
+    ) -> Result<std::result::Result<(), Micros>>;
 
     /// Records a job and its files (whose blobs must be durable), and starts it when its account has
     /// a free slot.
@@ -75,7 +80,13 @@ pub trait Store: Send + Sync {
     async fn job_files(&self, workspace: WorkspaceId, job: JobId) -> Result<Option<Vec<JobFile>>>;
 
     /// Where the output of a file at a node is stored.
-    async fn output(&self, workspace: WorkspaceId, job: JobId, file: FileId, node: Option<NodeId>) -> Result<Option<Output>>;
+    async fn output(
+        &self,
+        workspace: WorkspaceId,
+        job: JobId,
+        file: FileId,
+        node: Option<NodeId>,
+    ) -> Result<Option<Output>>;
 
     /// Stops a job that has not ended. `None` when there is no such job, else its status before.
     async fn stop_job(&self, workspace: WorkspaceId, job: JobId, now: Micros) -> Result<Option<JobStatus>>;

@@ -43,7 +43,11 @@ pub(crate) async fn create(
     let form = upload::read(&app, principal.workspace, request).await?;
     let result = match read_request_data(form.request_data.as_deref()) {
         Ok((chain, job_type)) => {
-            let submission = Submission { chain, job_type, files: form.files.clone() };
+            let submission = Submission {
+                chain,
+                job_type,
+                files: form.files.clone(),
+            };
             app.engine.submit(&principal, submission).await.map_err(ApiError::from)
         }
         Err(error) => {
@@ -64,10 +68,19 @@ fn read_request_data(text: Option<&str>) -> ApiResult<(NodeChain, JobType)> {
     let Some(text) = text else {
         return Err(ApiError::field(&["body", "request_data"], "missing", "field required"));
     };
-    let value: Value = serde_json::from_str(text)
-        .map_err(|error| ApiError::field(&["body", "request_data"], "json_invalid", format!("not valid JSON: {error}")))?;
+    let value: Value = serde_json::from_str(text).map_err(|error| {
+        ApiError::field(
+            &["body", "request_data"],
+            "json_invalid",
+            format!("not valid JSON: {error}"),
+        )
+    })?;
     let Some(object) = value.as_object() else {
-        return Err(ApiError::field(&["body", "request_data"], "dict_type", "input should be a JSON object"));
+        return Err(ApiError::field(
+            &["body", "request_data"],
+            "dict_type",
+            "input should be a JSON object",
+        ));
     };
     let given = |name: &str| object.get(name).filter(|value| !value.is_null());
     let loc = [json!("body"), json!("request_data"), json!("job_nodes")];
@@ -87,7 +100,11 @@ fn read_request_data(text: Option<&str>) -> ApiResult<(NodeChain, JobType)> {
             }
         },
         (_, Some(_)) => {
-            return Err(ApiError::field(&["body", "request_data", "template_id"], "string_type", "input should be a string"));
+            return Err(ApiError::field(
+                &["body", "request_data", "template_id"],
+                "string_type",
+                "input should be a string",
+            ));
         }
         (None, None) => {
             return Err(ApiError::field(
@@ -125,17 +142,32 @@ pub(crate) async fn list(
 }
 
 fn filter(params: &ListParams) -> Result<JobFilter, Vec<Problem>> {
-    let mut filter = JobFilter { limit: MAX_LISTED, ..JobFilter::default() };
+    let mut filter = JobFilter {
+        limit: MAX_LISTED,
+        ..JobFilter::default()
+    };
     let mut problems = Vec::new();
     if let Some(text) = params.workflow_id.as_deref().filter(|text| !text.is_empty()) {
         match text.parse() {
             Ok(id) => filter.workflow = Some(id),
-            Err(_) => problems.push(Problem::new(&[json!("query"), json!("workflow_id")], "uuid_parsing", "input should be a UUID")),
+            Err(_) => problems.push(Problem::new(
+                &[json!("query"), json!("workflow_id")],
+                "uuid_parsing",
+                "input should be a UUID",
+            )),
         }
     }
     if let Some(text) = params.status.as_deref().filter(|text| !text.is_empty()) {
-        let word: String =
-            text.chars().map(|c| if matches!(c, ' ' | '-') { '_' } else { c.to_ascii_uppercase() }).collect();
+        let word: String = text
+            .chars()
+            .map(|c| {
+                if matches!(c, ' ' | '-') {
+                    '_'
+                } else {
+                    c.to_ascii_uppercase()
+                }
+            })
+            .collect();
         match JobStatus::parse(&word) {
             Some(status) => filter.status = Some(status),
             None => problems.push(Problem::new(
@@ -169,7 +201,12 @@ pub(crate) async fn details(
     PathId(id): PathId<JobId>,
 ) -> ApiResult<Json<JobDetails>> {
     let job = find(&app, &principal, id).await?;
-    let files = app.engine.store().job_files(principal.workspace, id).await?.ok_or_else(job_not_found)?;
+    let files = app
+        .engine
+        .store()
+        .job_files(principal.workspace, id)
+        .await?
+        .ok_or_else(job_not_found)?;
     Ok(Json(JobDetails::new(&job, &files, app.engine.running())))
 }
 
@@ -182,7 +219,12 @@ pub(crate) async fn failed_files(
     Caller(principal): Caller,
     PathId(id): PathId<JobId>,
 ) -> ApiResult<Json<JobFailedFiles>> {
-    let files = app.engine.store().job_files(principal.workspace, id).await?.ok_or_else(job_not_found)?;
+    let files = app
+        .engine
+        .store()
+        .job_files(principal.workspace, id)
+        .await?
+        .ok_or_else(job_not_found)?;
     Ok(Json(files.into()))
 }
 
@@ -195,13 +237,21 @@ pub(crate) async fn cancel(
     Caller(principal): Caller,
     PathId(id): PathId<JobId>,
 ) -> ApiResult<Json<CancelResult>> {
-    let before = app.engine.stop_job(principal.workspace, id).await?.ok_or_else(job_not_found)?;
+    let before = app
+        .engine
+        .stop_job(principal.workspace, id)
+        .await?
+        .ok_or_else(job_not_found)?;
     let (status, message) = if before.is_terminal() {
         (before.to_string(), "Job had already ended.".to_owned())
     } else {
         ("cancelled".to_owned(), "Job successfully cancelled.".to_owned())
     };
-    Ok(Json(CancelResult { id: id.to_string(), status, message }))
+    Ok(Json(CancelResult {
+        id: id.to_string(),
+        status,
+        message,
+    }))
 }
 
 /// Run the failed files of an ended job again, as a new job.
@@ -213,11 +263,17 @@ pub(crate) async fn retry(
     Caller(principal): Caller,
     PathId(id): PathId<JobId>,
 ) -> ApiResult<Json<JobInformation>> {
-    let retried = app.engine.retry_job(&principal, id).await.map_err(|error| match error {
-        RetryError::NotFound => job_not_found(),
-        RetryError::NotEnded | RetryError::NothingFailed => ApiError::new(Code::JobStateConflict, error.to_string()),
-        RetryError::Store(error) => error.into(),
-    })?;
+    let retried = app
+        .engine
+        .retry_job(&principal, id)
+        .await
+        .map_err(|error| match error {
+            RetryError::NotFound => job_not_found(),
+            RetryError::NotEnded | RetryError::NothingFailed => {
+                ApiError::new(Code::JobStateConflict, error.to_string())
+            }
+            RetryError::Store(error) => error.into(),
+        })?;
     let mut information = JobInformation::from(find(&app, &principal, retried).await?);
     information.not_ended();
     Ok(Json(information))
@@ -235,7 +291,10 @@ pub(crate) async fn delete(
     match app.engine.delete_job(principal.workspace, id).await? {
         DeleteOutcome::Deleted => Ok(Json(json!({}))),
         DeleteOutcome::NotFound => Err(job_not_found()),
-        DeleteOutcome::NotEnded => Err(ApiError::new(Code::JobStateConflict, "the job has not ended; cancel it first")),
+        DeleteOutcome::NotEnded => Err(ApiError::new(
+            Code::JobStateConflict,
+            "the job has not ended; cancel it first",
+        )),
     }
 }
 
@@ -244,5 +303,9 @@ pub(crate) fn job_not_found() -> ApiError {
 }
 
 async fn find(app: &App, principal: &docmill_store::Principal, id: JobId) -> ApiResult<Job> {
-    app.engine.store().job(principal.workspace, id).await?.ok_or_else(job_not_found)
+    app.engine
+        .store()
+        .job(principal.workspace, id)
+        .await?
+        .ok_or_else(job_not_found)
 }

@@ -66,15 +66,21 @@ pub(crate) async fn download(
 }
 
 async fn why_missing(app: &App, principal: &docmill_store::Principal, job: JobId, file: FileId) -> ApiResult<ApiError> {
-    let files = app.engine.store().job_files(principal.workspace, job).await?.ok_or_else(job_not_found)?;
+    let files = app
+        .engine
+        .store()
+        .job_files(principal.workspace, job)
+        .await?
+        .ok_or_else(job_not_found)?;
     let Some(file) = files.iter().find(|f| f.id == file) else {
         return Ok(ApiError::not_found("File"));
     };
     Ok(match (file.state, &file.error) {
         (TaskState::Succeeded, _) => ApiError::not_found("Node"),
-        (_, Some((code, message))) => {
-            ApiError::new(Code::OutputNotReady, format!("the file has no output: it failed with {code}: {message}"))
-        }
+        (_, Some((code, message))) => ApiError::new(
+            Code::OutputNotReady,
+            format!("the file has no output: it failed with {code}: {message}"),
+        ),
         (state, None) => ApiError::new(Code::OutputNotReady, format!("the file has no output: it is {state}")),
     })
 }

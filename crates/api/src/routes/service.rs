@@ -43,7 +43,11 @@ pub(crate) async fn token(State(app): State<App>, Caller(principal): Caller) -> 
         .tokens
         .sign(&principal, lifetime, now())
         .ok_or_else(|| ApiError::new(Code::Internal, "Internal server error"))?;
-    Ok(Json(AccessToken { access_token, token_type: "bearer", expires_in: lifetime.as_secs() }))
+    Ok(Json(AccessToken {
+        access_token,
+        token_type: "bearer",
+        expires_in: lifetime.as_secs(),
+    }))
 }
 
 /// Whether the process runs.
@@ -69,7 +73,11 @@ pub(crate) async fn readyz(State(app): State<App>) -> Response {
         "sandbox": app.config.sandbox,
         "slots": app.engine.slots(),
     });
-    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let status = if ready {
+        StatusCode::OK
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
+    };
     (status, Json(body)).into_response()
 }
 
@@ -84,7 +92,11 @@ pub(crate) async fn metrics(State(app): State<App>) -> ApiResult<Response> {
     metrics::gauge!("docmill_files", "state" => "running").set(stats.files_running as f64);
     metrics::gauge!("docmill_oldest_ready_file_seconds").set(stats.oldest_ready_age as f64 / SECOND as f64);
     app.metrics.run_upkeep();
-    Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], app.metrics.render()).into_response())
+    Ok((
+        [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")],
+        app.metrics.render(),
+    )
+        .into_response())
 }
 
 /// The OpenAPI document.
@@ -109,7 +121,11 @@ pub(crate) async fn docs_asset(Path(name): Path<String>) -> ApiResult<Response> 
 
 fn docs_file(name: &str) -> ApiResult<(String, Vec<u8>)> {
     // The validator badge would call an outside service.
-    let config = Arc::new(Config::from("../openapi.json").validator_url("none").try_it_out_enabled(true));
+    let config = Arc::new(
+        Config::from("../openapi.json")
+            .validator_url("none")
+            .try_it_out_enabled(true),
+    );
     match utoipa_swagger_ui::serve(name, config) {
         Ok(Some(file)) => Ok((file.content_type, file.bytes.into_owned())),
         _ => Err(ApiError::not_found("Page")),

@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::{Failure, setup};
 
 #[derive(Debug, clap::Subcommand)]
-pub enum Accounts {
+pub(crate) enum Accounts {
     /// Create an account.
     Create {
         /// Unique name.
@@ -22,7 +22,7 @@ pub enum Accounts {
 }
 
 #[derive(Debug, clap::Subcommand)]
-pub enum Workspaces {
+pub(crate) enum Workspaces {
     /// Create a workspace.
     Create {
         /// Unique name.
@@ -36,7 +36,7 @@ pub enum Workspaces {
 }
 
 #[derive(Debug, clap::Subcommand)]
-pub enum Keys {
+pub(crate) enum Keys {
     /// Create a key and print it: the only time it is shown.
     Create {
         /// Workspace the key opens.
@@ -59,7 +59,7 @@ pub enum Keys {
     },
 }
 
-pub fn accounts(command: Accounts, config: &Config) -> Result<ExitCode, Failure> {
+pub(crate) fn accounts(command: Accounts, config: &Config) -> Result<ExitCode, Failure> {
     with_store(config, async |store| {
         match command {
             Accounts::Create { name } => {
@@ -77,7 +77,7 @@ pub fn accounts(command: Accounts, config: &Config) -> Result<ExitCode, Failure>
     })
 }
 
-pub fn workspaces(command: Workspaces, config: &Config) -> Result<ExitCode, Failure> {
+pub(crate) fn workspaces(command: Workspaces, config: &Config) -> Result<ExitCode, Failure> {
     with_store(config, async |store| {
         match command {
             Workspaces::Create { name, account } => {
@@ -92,8 +92,17 @@ pub fn workspaces(command: Workspaces, config: &Config) -> Result<ExitCode, Fail
                 let accounts = store.accounts().await?;
                 println!("{:<38}{:<26}{:<20}NAME", "ID", "CREATED", "ACCOUNT");
                 for workspace in store.workspaces().await? {
-                    let account = accounts.iter().find(|a| a.id == workspace.account).map_or("", |a| a.name.as_str());
-                    println!("{:<38}{:<26}{:<20}{}", workspace.id, iso8601(workspace.created_at), account, workspace.name);
+                    let account = accounts
+                        .iter()
+                        .find(|a| a.id == workspace.account)
+                        .map_or("", |a| a.name.as_str());
+                    println!(
+                        "{:<38}{:<26}{:<20}{}",
+                        workspace.id,
+                        iso8601(workspace.created_at),
+                        account,
+                        workspace.name
+                    );
                 }
             }
         }
@@ -101,13 +110,15 @@ pub fn workspaces(command: Workspaces, config: &Config) -> Result<ExitCode, Fail
     })
 }
 
-pub fn keys(command: Keys, config: &Config) -> Result<ExitCode, Failure> {
+pub(crate) fn keys(command: Keys, config: &Config) -> Result<ExitCode, Failure> {
     with_store(config, async |store| {
         match command {
             Keys::Create { workspace, name } => {
                 let workspace = find_workspace(store, &workspace).await?;
                 let key = access::generate_key()?;
-                store.create_key(access::key_record(workspace.id, &name, &key), now()).await?;
+                store
+                    .create_key(access::key_record(workspace.id, &name, &key), now())
+                    .await?;
                 println!("{key}");
                 eprintln!("hint: keep the key; it is not shown again");
             }
@@ -116,7 +127,10 @@ pub fn keys(command: Keys, config: &Config) -> Result<ExitCode, Failure> {
                     Some(name) => Some(find_workspace(store, &name).await?.id),
                     None => None,
                 };
-                println!("{:<13}{:<16}{:<26}{:<26}{:<26}NAME", "PREFIX", "WORKSPACE", "CREATED", "LAST USED", "REVOKED");
+                println!(
+                    "{:<13}{:<16}{:<26}{:<26}{:<26}NAME",
+                    "PREFIX", "WORKSPACE", "CREATED", "LAST USED", "REVOKED"
+                );
                 for key in store.keys(workspace).await? {
                     let time = |at: Option<i64>| at.map_or_else(|| "-".to_owned(), iso8601);
                     println!(
@@ -140,9 +154,14 @@ pub fn keys(command: Keys, config: &Config) -> Result<ExitCode, Failure> {
 }
 
 async fn find_workspace(store: &SqliteStore, name: &str) -> Result<Workspace, Failure> {
-    store.workspaces().await?.into_iter().find(|w| w.name == name).ok_or_else(|| {
-        format!("there is no workspace `{name}`; create it with `docmill workspaces create {name}`").into()
-    })
+    store
+        .workspaces()
+        .await?
+        .into_iter()
+        .find(|w| w.name == name)
+        .ok_or_else(|| {
+            format!("there is no workspace `{name}`; create it with `docmill workspaces create {name}`").into()
+        })
 }
 
 fn with_store(

@@ -8,7 +8,7 @@ use docmill_sandbox::Level;
 use crate::config::{Config, Flags};
 use crate::{Failure, setup};
 
-pub fn run(flags: &Flags) -> Result<ExitCode, Failure> {
+pub(crate) fn run(flags: &Flags) -> Result<ExitCode, Failure> {
     let mut healthy = true;
     let mut say = |good: bool, what: &str, text: String| {
         healthy &= good;
@@ -32,7 +32,10 @@ pub fn run(flags: &Flags) -> Result<ExitCode, Failure> {
                 println!("        {:<12}{note}", "");
             }
             if report.level < Level::Full {
-                println!("        {:<12}a hostile file that takes a parser over meets fewer walls", "");
+                println!(
+                    "        {:<12}a hostile file that takes a parser over meets fewer walls",
+                    ""
+                );
             }
         }
         Err(error) => say(false, "sandbox", format!("{error}; files can't be processed")),
@@ -41,10 +44,24 @@ pub fn run(flags: &Flags) -> Result<ExitCode, Failure> {
         Ok(text) => say(true, "data", text),
         Err(error) => say(false, "data", error.to_string()),
     }
-    let tesseract = Command::new("tesseract").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    let found = if tesseract.is_ok_and(|status| status.success()) { "is installed, but" } else { "is not installed, and" };
-    println!("note    {:<12}tesseract {found} this version does no OCR: scanned pages yield a warning and no text", "ocr");
-    println!("note    {:<12}this version sends no mail and calls no model provider", "outside");
+    let tesseract = Command::new("tesseract")
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    let found = if tesseract.is_ok_and(|status| status.success()) {
+        "is installed, but"
+    } else {
+        "is not installed, and"
+    };
+    println!(
+        "note    {:<12}tesseract {found} this version does no OCR: scanned pages yield a warning and no text",
+        "ocr"
+    );
+    println!(
+        "note    {:<12}this version sends no mail and calls no model provider",
+        "outside"
+    );
     Ok(if healthy { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

@@ -1,7 +1,7 @@
 //! One module per command.
 
-pub mod access;
-pub mod doctor;
-pub mod partition;
-pub mod serve;
-pub mod settings;
+pub(crate) mod access;
+pub(crate) mod doctor;
+pub(crate) mod partition;
+pub(crate) mod serve;
+pub(crate) mod settings;

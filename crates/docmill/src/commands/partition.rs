@@ -9,8 +9,8 @@ use std::time::Duration;
 use clap::ValueEnum;
 use docmill_engine::protocol::TaskRequest;
 use docmill_engine::{RunFailure, RunOutput, Runner};
-use docmill_model::chain::{NodeChain, parse};
 use docmill_model::Element;
+use docmill_model::chain::{NodeChain, parse};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ use crate::render::{Format, render};
 use crate::{Failure, setup};
 
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Files to partition.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -66,7 +66,7 @@ enum ChunkArg {
     ByPage,
 }
 
-pub fn run(args: Args, config: &Config) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: Args, config: &Config) -> Result<ExitCode, Failure> {
     let chain = chain(&args)?;
     let runner = setup::runner(config, setup::sandbox(config)?)?;
     if let Some(folder) = &args.out {
@@ -74,7 +74,11 @@ pub fn run(args: Args, config: &Config) -> Result<ExitCode, Failure> {
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let failed = runtime.block_on(partition_all(&args, config, &chain, &runner))?;
-    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if failed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 /// The chain the flags stand for, through the same checks as a client's.
@@ -96,7 +100,13 @@ fn chain(args: &Args) -> Result<NodeChain, Failure> {
         Err(problems) => {
             let texts: Vec<_> = problems
                 .iter()
-                .map(|problem| format!("{}: {}", problem.loc.last().and_then(Value::as_str).unwrap_or("chain"), problem.msg))
+                .map(|problem| {
+                    format!(
+                        "{}: {}",
+                        problem.loc.last().and_then(Value::as_str).unwrap_or("chain"),
+                        problem.msg
+                    )
+                })
                 .collect();
             Err(texts.join("; ").into())
         }
@@ -110,7 +120,9 @@ trait ToWord {
 
 impl<T: ValueEnum> ToWord for T {
     fn word(&self) -> String {
-        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+        self.to_possible_value()
+            .map(|value| value.get_name().to_owned())
+            .unwrap_or_default()
     }
 }
 
@@ -126,7 +138,10 @@ async fn partition_all(args: &Args, config: &Config, chain: &NodeChain, runner: 
             && let Some(path) = next.next()
         {
             let (path, chain, config, runner) = (path.clone(), chain.clone(), config.clone(), runner.clone());
-            waiting.push_back((path.clone(), tokio::spawn(async move { partition_one(&path, chain, &config, &runner).await })));
+            waiting.push_back((
+                path.clone(),
+                tokio::spawn(async move { partition_one(&path, chain, &config, &runner).await }),
+            ));
         }
         let Some((path, task)) = waiting.pop_front() else { break };
         match task.await? {
@@ -158,7 +173,11 @@ async fn partition_one(path: &Path, chain: NodeChain, config: &Config, runner: &
         chain,
         limits: config.parse_limits(),
         scope: path.to_string_lossy().into_owned(),
-        last_modified: modified.map(|at| chrono::DateTime::<chrono::Local>::from(at).format("%Y-%m-%dT%H:%M:%S").to_string()),
+        last_modified: modified.map(|at| {
+            chrono::DateTime::<chrono::Local>::from(at)
+                .format("%Y-%m-%dT%H:%M:%S")
+                .to_string()
+        }),
         file_directory: folder.map(|folder| folder.to_string_lossy().into_owned()),
     };
     match runner.run(request, bytes.into(), Default::default(), |_| {}).await {
@@ -190,11 +209,18 @@ struct Printer<'a> {
 
 impl<'a> Printer<'a> {
     fn new(args: &'a Args) -> Self {
-        Self { args, many: args.files.len() > 1, printed: 0, names: Default::default() }
+        Self {
+            args,
+            many: args.files.len() > 1,
+            printed: 0,
+            names: Default::default(),
+        }
     }
 
     fn print(&mut self, path: &Path, output: &RunOutput) -> Result<(), Failure> {
-        let Some(last) = output.outputs.last() else { return Ok(()) };
+        let Some(last) = output.outputs.last() else {
+            return Ok(());
+        };
         let elements: Vec<Element> = serde_json::from_slice(last)?;
         let text = render(&elements, self.args.output)?;
         if let Some(folder) = &self.args.out {
@@ -220,7 +246,10 @@ impl<'a> Printer<'a> {
 
     /// `name.ext.json`; a second file of the same name gets a number, so that none is overwritten.
     fn free_name(&mut self, folder: &Path, path: &Path) -> PathBuf {
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let name = path
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default();
         let extension = self.args.output.extension();
         let mut target = folder.join(format!("{name}.{extension}"));
         let mut number = 2;

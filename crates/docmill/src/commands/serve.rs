@@ -19,7 +19,7 @@ use crate::config::Config;
 use crate::{Failure, setup};
 
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Address and port to listen on; port 0 takes a free one.
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub listen: Option<String>,
@@ -28,7 +28,7 @@ pub struct Args {
 /// Time that open requests get to end after the files under way have ended.
 const HTTP_GRACE: Duration = Duration::from_secs(5);
 
-pub fn run(config: &Config) -> Result<ExitCode, Failure> {
+pub(crate) fn run(config: &Config) -> Result<ExitCode, Failure> {
     start_logging(config)?;
     let metrics = PrometheusBuilder::new().install_recorder()?;
     // Started here and not in the runtime: its threads live as long as the process, and so do the
@@ -48,12 +48,20 @@ pub fn run(config: &Config) -> Result<ExitCode, Failure> {
         let secret = setup::secret(&config.data_dir, "token.key")?;
         let blobs = BlobStore::local(&config.blob_dir()?)?;
         first_start(store.as_ref(), config).await?;
-        let listener = TcpListener::bind(&config.server.listen)
-            .await
-            .map_err(|error| format!("cannot listen on {}: {error} (setting `server.listen`)", config.server.listen))?;
+        let listener = TcpListener::bind(&config.server.listen).await.map_err(|error| {
+            format!(
+                "cannot listen on {}: {error} (setting `server.listen`)",
+                config.server.listen
+            )
+        })?;
         let engine = Engine::new(store.clone(), blobs, runner, config.engine_config());
         let api = ApiConfig {
-            key_headers: config.auth.key_headers.iter().map(|name| name.to_ascii_lowercase()).collect(),
+            key_headers: config
+                .auth
+                .key_headers
+                .iter()
+                .map(|name| name.to_ascii_lowercase())
+                .collect(),
             token_lifetime: Duration::from_secs(config.auth.token_lifetime_secs),
             limits: config.request_limits(),
             other_limits: config.other_limits(),
@@ -69,7 +77,13 @@ pub fn run(config: &Config) -> Result<ExitCode, Failure> {
         println!("listening on http://{}", listener.local_addr()?);
 
         let closing = CancellationToken::new();
-        let server = tokio::spawn(docmill_api::serve(listener, app, idle, closing.clone().cancelled_owned(), HTTP_GRACE));
+        let server = tokio::spawn(docmill_api::serve(
+            listener,
+            app,
+            idle,
+            closing.clone().cancelled_owned(),
+            HTTP_GRACE,
+        ));
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         tokio::select! {
@@ -97,7 +111,9 @@ async fn first_start(store: &dyn Store, config: &Config) -> Result<(), Failure> 
     }
     if store.keys(None).await?.is_empty() {
         let key = access::generate_key()?;
-        store.create_key(access::key_record(workspace, "first", &key), now()).await?;
+        store
+            .create_key(access::key_record(workspace, "first", &key), now())
+            .await?;
         println!("API key (shown only now): {key}");
     }
     Ok(())
@@ -111,7 +127,10 @@ async fn bootstrap(store: &dyn Store, workspace: WorkspaceId, key: &str) -> Resu
     if store.principal_by_hash(&access::hash_key(key)).await?.is_some() {
         return Ok(());
     }
-    match store.create_key(access::key_record(workspace, "bootstrap", key), now()).await {
+    match store
+        .create_key(access::key_record(workspace, "bootstrap", key), now())
+        .await
+    {
         Ok(_) => Ok(()),
         Err(docmill_store::StoreError::NameTaken(_)) => {
             tracing::warn!("the key in `bootstrap_api_key` was revoked and stays so");
@@ -123,7 +142,9 @@ async fn bootstrap(store: &dyn Store, workspace: WorkspaceId, key: &str) -> Resu
 
 fn start_logging(config: &Config) -> Result<(), Failure> {
     let filter = EnvFilter::try_new(&config.log.level).map_err(|error| format!("setting `log.level`: {error}"))?;
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
     if config.log.format == "json" {
         builder.json().init();
     } else {

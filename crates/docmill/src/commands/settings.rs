@@ -6,7 +6,7 @@ use crate::Failure;
 use crate::config::{Config, DEFAULTS, Flags};
 
 #[derive(Debug, clap::Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Print the settings in effect; secrets are masked.
     Show,
     /// Check the settings and say what is wrong with them.
@@ -15,7 +15,7 @@ pub enum Command {
     Docs,
 }
 
-pub fn run(command: &Command, flags: &Flags) -> Result<ExitCode, Failure> {
+pub(crate) fn run(command: &Command, flags: &Flags) -> Result<ExitCode, Failure> {
     match command {
         Command::Show => print!("{}", toml::to_string(&Config::load(flags)?)?),
         Command::Check => {

@@ -87,7 +87,9 @@ impl<'n> Inline<'n> {
         let lead = self.text.len() - self.text.trim_start().len();
         let mut counted = (lead, prefix.chars().count());
         for link in &self.links {
-            let Some(text) = self.text.get(link.start..link.end) else { continue };
+            let Some(text) = self.text.get(link.start..link.end) else {
+                continue;
+            };
             let shown = text.trim();
             if shown.is_empty() {
                 continue;

@@ -118,7 +118,11 @@ impl Numbering {
                     let format = level.map_or("decimal", |level| level.format.as_str());
                     format_number(number, if current.legal { "decimal" } else { format })
                 });
-                if label.is_empty() { Mark::Blank } else { Mark::Label(label) }
+                if label.is_empty() {
+                    Mark::Blank
+                } else {
+                    Mark::Label(label)
+                }
             }
         })
     }
@@ -133,7 +137,11 @@ fn read_level(node: &Node) -> Option<(usize, Level)> {
     let level = Level {
         start: value(node, "start").and_then(|v| v.parse().ok()).unwrap_or(0),
         format: value(node, "numFmt").unwrap_or("decimal").to_owned(),
-        text: value(node, "lvlText").unwrap_or_default().chars().take(MAX_LEVEL_TEXT).collect(),
+        text: value(node, "lvlText")
+            .unwrap_or_default()
+            .chars()
+            .take(MAX_LEVEL_TEXT)
+            .collect(),
         legal: node.child(Ns::W, "isLgl").is_some_and(super::styles::on),
         restart: value(node, "lvlRestart").and_then(|v| v.parse().ok()),
     };
@@ -183,19 +191,37 @@ fn format_number(n: i64, format: &str) -> String {
         "upperLetter" => letters(n, 'A'),
         "lowerLetter" => letters(n, 'a'),
         "ordinal" => ordinal(n),
-        "decimalEnclosedCircle" | "decimalEnclosedCircleChinese" if (1..=20).contains(&n) => {
-            u32::try_from(n).ok().and_then(|n| char::from_u32(0x245F + n)).map(String::from).unwrap_or_default()
-        }
-        "chineseCounting" | "chineseCountingThousand" | "taiwaneseCounting" | "taiwaneseCountingThousand"
-        | "japaneseCounting" | "ideographDigital" | "japaneseDigitalTenThousand" => han(n),
+        "decimalEnclosedCircle" | "decimalEnclosedCircleChinese" if (1..=20).contains(&n) => u32::try_from(n)
+            .ok()
+            .and_then(|n| char::from_u32(0x245F + n))
+            .map(String::from)
+            .unwrap_or_default(),
+        "chineseCounting"
+        | "chineseCountingThousand"
+        | "taiwaneseCounting"
+        | "taiwaneseCountingThousand"
+        | "japaneseCounting"
+        | "ideographDigital"
+        | "japaneseDigitalTenThousand" => han(n),
         _ => n.to_string(),
     }
 }
 
 fn roman(n: i64) -> String {
     const SIGNS: &[(i64, &str)] = &[
-        (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"),
-        (50, "l"), (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
+        (1000, "m"),
+        (900, "cm"),
+        (500, "d"),
+        (400, "cd"),
+        (100, "c"),
+        (90, "xc"),
+        (50, "l"),
+        (40, "xl"),
+        (10, "x"),
+        (9, "ix"),
+        (5, "v"),
+        (4, "iv"),
+        (1, "i"),
     ];
     if !(1..4000).contains(&n) {
         return n.to_string();
@@ -235,7 +261,13 @@ fn ordinal(n: i64) -> String {
 
 fn han(n: i64) -> String {
     const DIGITS: [char; 10] = ['〇', '一', '二', '三', '四', '五', '六', '七', '八', '九'];
-    let digit = |d: i64| usize::try_from(d).ok().and_then(|d| DIGITS.get(d)).copied().unwrap_or('〇');
+    let digit = |d: i64| {
+        usize::try_from(d)
+            .ok()
+            .and_then(|d| DIGITS.get(d))
+            .copied()
+            .unwrap_or('〇')
+    };
     match n {
         0..=9 => digit(n).to_string(),
         10..=99 => {
@@ -285,7 +317,11 @@ mod tests {
     #[test]
     fn levels_count_restart_and_combine() {
         let mut n = numbering(
-            &[level(0, "decimal", "%1."), level(1, "decimal", "%1.%2"), level(2, "lowerLetter", "%3)")],
+            &[
+                level(0, "decimal", "%1."),
+                level(1, "decimal", "%1.%2"),
+                level(2, "lowerLetter", "%3)"),
+            ],
             r#"<w:num w:numId="1"><w:abstractNumId w:val="0"/></w:num>"#,
         );
         let steps = [("1", 0), ("1", 1), ("1", 1), ("1", 2), ("1", 0), ("1", 1), ("1", 2)];

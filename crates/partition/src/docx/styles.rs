@@ -91,7 +91,9 @@ impl Styles {
     }
 
     fn chain<'s>(&'s self, id: Option<&'s str>) -> impl Iterator<Item = &'s Style> {
-        let first = id.or(self.default_paragraph.as_deref()).and_then(|id| self.by_id.get(id));
+        let first = id
+            .or(self.default_paragraph.as_deref())
+            .and_then(|id| self.by_id.get(id));
         std::iter::successors(first, |style| self.by_id.get(style.based_on.as_deref()?)).take(MAX_CHAIN)
     }
 }
@@ -129,8 +131,9 @@ fn role_of_name(name: &str) -> Option<Role> {
         "caption" | "figure caption" | "table caption" | "image caption" | "figure" | "table" | "illustration" => {
             Role::Caption
         }
-        "source code" | "html preformatted" | "preformatted text" | "code" | "code block" | "macro text"
-        | "macro" => Role::Code,
+        "source code" | "html preformatted" | "preformatted text" | "code" | "code block" | "macro text" | "macro" => {
+            Role::Code
+        }
         _ => return None,
     })
 }

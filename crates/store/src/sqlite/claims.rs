@@ -120,7 +120,10 @@ impl SqliteStore {
                     .fetch_all(&mut *db)
                     .await?;
                     for row in &rows {
-                        let lease = Lease { file: id(row, "id")?, token: row.try_get("token")? };
+                        let lease = Lease {
+                            file: id(row, "id")?,
+                            token: row.try_get("token")?,
+                        };
                         if count(row, "attempt")? < u64::from(max_attempts) {
                             end_file(db, lease, &FileOutcome::Retry { not_before: now }, now).await?;
                             continue;
@@ -190,9 +193,16 @@ async fn claim_one(
     .fetch_optional(&mut *db)
     .await?;
     let Some(row) = row else { return Ok(None) };
-    sqlx::query("UPDATE workspaces SET last_claimed_at = $2 WHERE id = $1").bind(workspace).bind(now).execute(db).await?;
+    sqlx::query("UPDATE workspaces SET last_claimed_at = $2 WHERE id = $1")
+        .bind(workspace)
+        .bind(now)
+        .execute(db)
+        .await?;
     Ok(Some(Claim {
-        lease: Lease { file: id(&row, "id")?, token: row.try_get("token")? },
+        lease: Lease {
+            file: id(&row, "id")?,
+            token: row.try_get("token")?,
+        },
         job: id(&row, "job_id")?,
         workspace: id(&row, "workspace_id")?,
         chain: json(&row, "chain")?,
@@ -205,13 +215,25 @@ async fn claim_one(
 }
 
 /// Writes a claimed file's outcome; the file's job, or `None` when the lease is lost.
-async fn end_file(db: &mut SqliteConnection, lease: Lease, outcome: &FileOutcome, now: Micros) -> Result<Option<JobId>> {
+async fn end_file(
+    db: &mut SqliteConnection,
+    lease: Lease,
+    outcome: &FileOutcome,
+    now: Micros,
+) -> Result<Option<JobId>> {
     let (file, token) = (lease.file.to_string(), lease.token);
     let row = match outcome {
-        FileOutcome::Succeeded { warnings, elements, pages, .. } => {
-            sqlx::query("UPDATE job_files SET state = 'succeeded', lease_until = NULL, ended_at = $3, warnings = $4,
+        FileOutcome::Succeeded {
+            warnings,
+            elements,
+            pages,
+            ..
+        } => {
+            sqlx::query(
+                "UPDATE job_files SET state = 'succeeded', lease_until = NULL, ended_at = $3, warnings = $4,
                         elements = $5, pages = $6, error_code = NULL, error_message = NULL
-             WHERE id = $1 AND token = $2 AND state = 'running' RETURNING job_id")
+             WHERE id = $1 AND token = $2 AND state = 'running' RETURNING job_id",
+            )
             .bind(file)
             .bind(token)
             .bind(now)
@@ -222,9 +244,11 @@ async fn end_file(db: &mut SqliteConnection, lease: Lease, outcome: &FileOutcome
             .await?
         }
         FileOutcome::Failed { code, message } => {
-            sqlx::query("UPDATE job_files SET state = 'failed', lease_until = NULL, ended_at = $3, error_code = $4,
+            sqlx::query(
+                "UPDATE job_files SET state = 'failed', lease_until = NULL, ended_at = $3, error_code = $4,
                         error_message = $5
-             WHERE id = $1 AND token = $2 AND state = 'running' RETURNING job_id")
+             WHERE id = $1 AND token = $2 AND state = 'running' RETURNING job_id",
+            )
             .bind(file)
             .bind(token)
             .bind(now)
@@ -234,13 +258,15 @@ async fn end_file(db: &mut SqliteConnection, lease: Lease, outcome: &FileOutcome
             .await?
         }
         FileOutcome::Retry { not_before } => {
-            sqlx::query("UPDATE job_files SET state = 'ready', lease_until = NULL, not_before = $3
-             WHERE id = $1 AND token = $2 AND state = 'running' RETURNING job_id")
-                .bind(file)
-                .bind(token)
-                .bind(not_before)
-                .fetch_optional(&mut *db)
-                .await?
+            sqlx::query(
+                "UPDATE job_files SET state = 'ready', lease_until = NULL, not_before = $3
+             WHERE id = $1 AND token = $2 AND state = 'running' RETURNING job_id",
+            )
+            .bind(file)
+            .bind(token)
+            .bind(not_before)
+            .fetch_optional(&mut *db)
+            .await?
         }
     };
     let Some(row) = row else { return Ok(None) };
@@ -274,7 +300,13 @@ async fn insert_outputs(
 }
 
 /// Counts an ended file and ends its job when it was the last.
-async fn count_ended(db: &mut SqliteConnection, job: JobId, succeeded: bool, max_running: u32, now: Micros) -> Result<()> {
+async fn count_ended(
+    db: &mut SqliteConnection,
+    job: JobId,
+    succeeded: bool,
+    max_running: u32,
+    now: Micros,
+) -> Result<()> {
     sqlx::query(
         "UPDATE jobs SET files_succeeded = files_succeeded + $2, files_failed = files_failed + $3 WHERE id = $1",
     )
@@ -287,21 +319,25 @@ async fn count_ended(db: &mut SqliteConnection, job: JobId, succeeded: bool, max
 }
 
 async fn close_if_done(db: &mut SqliteConnection, job: JobId, max_running: u32, now: Micros) -> Result<()> {
-    let row = sqlx::query(
-        "SELECT status, account_id, files_total, files_succeeded, files_failed FROM jobs WHERE id = $1",
-    )
-    .bind(job.to_string())
-    .fetch_one(&mut *db)
-    .await?;
+    let row =
+        sqlx::query("SELECT status, account_id, files_total, files_succeeded, files_failed FROM jobs WHERE id = $1")
+            .bind(job.to_string())
+            .fetch_one(&mut *db)
+            .await?;
     let (succeeded, failed) = (count(&row, "files_succeeded")?, count(&row, "files_failed")?);
     if succeeded + failed < count(&row, "files_total")? {
         return Ok(());
     }
     let status = word(&row, "status", JobStatus::parse)?;
-    let Some(after) = status.after(JobTrigger::AllFilesEnded { succeeded, failed }) else { return Ok(()) };
+    let Some(after) = status.after(JobTrigger::AllFilesEnded { succeeded, failed }) else {
+        return Ok(());
+    };
     let message = match (succeeded, failed) {
         (_, 0) => None,
-        (0, failed) => Some(format!("no file was processed: {}", first_reasons(db, job, failed).await?)),
+        (0, failed) => Some(format!(
+            "no file was processed: {}",
+            first_reasons(db, job, failed).await?
+        )),
         (_, failed) => Some(format!("{failed} of {} files failed", succeeded + failed)),
     };
     set_status(db, job, after, message.as_deref(), now).await?;
@@ -322,7 +358,11 @@ async fn first_reasons(db: &mut SqliteConnection, job: JobId, failed: u64) -> Re
     let mut reasons = Vec::new();
     for row in &rows {
         let message: Option<String> = row.try_get("error_message")?;
-        reasons.push(format!("{}: {}", row.try_get::<&str, _>("name")?, message.unwrap_or_default()));
+        reasons.push(format!(
+            "{}: {}",
+            row.try_get::<&str, _>("name")?,
+            message.unwrap_or_default()
+        ));
     }
     if failed > SHOWN {
         reasons.push(format!("and {} more", failed - SHOWN));

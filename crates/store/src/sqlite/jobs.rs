@@ -83,7 +83,11 @@ impl SqliteStore {
         .bind(workspace.to_string())
         .bind(filter.workflow.map(|w| w.to_string()))
         .bind(filter.status.map(|s| s.as_str()))
-        .bind(if filter.limit == 0 { i64::MAX } else { filter.limit.into() })
+        .bind(if filter.limit == 0 {
+            i64::MAX
+        } else {
+            filter.limit.into()
+        })
         .fetch_all(&self.readers)
         .await?;
         let mut jobs = rows.iter().map(job_record).collect::<Result<Vec<_>>>()?;
@@ -105,8 +109,10 @@ impl SqliteStore {
             .bind(job.id.to_string())
             .fetch_all(&self.readers)
             .await?;
-            job.outputs =
-                outputs.iter().map(|row| Ok((id(row, "node_id")?, id(row, "file_id")?))).collect::<Result<_>>()?;
+            job.outputs = outputs
+                .iter()
+                .map(|row| Ok((id(row, "node_id")?, id(row, "file_id")?)))
+                .collect::<Result<_>>()?;
         }
         Ok(())
     }
@@ -149,12 +155,21 @@ impl SqliteStore {
         .fetch_optional(&self.readers)
         .await?;
         row.map(|row| {
-            Ok(Output { blob_key: row.try_get("blob_key")?, size: count(&row, "size")?, file_name: row.try_get("name")? })
+            Ok(Output {
+                blob_key: row.try_get("blob_key")?,
+                size: count(&row, "size")?,
+                file_name: row.try_get("name")?,
+            })
         })
         .transpose()
     }
 
-    pub(super) async fn cancel_job(&self, workspace: WorkspaceId, job: JobId, now: Micros) -> Result<Option<JobStatus>> {
+    pub(super) async fn cancel_job(
+        &self,
+        workspace: WorkspaceId,
+        job: JobId,
+        now: Micros,
+    ) -> Result<Option<JobStatus>> {
         let max_running = self.max_running_local_jobs;
         self.writer
             .write(move |db| {
@@ -193,7 +208,9 @@ impl SqliteStore {
                         .bind(workspace.to_string())
                         .fetch_optional(&mut *db)
                         .await?;
-                    let Some(row) = row else { return Ok(DeleteOutcome::NotFound) };
+                    let Some(row) = row else {
+                        return Ok(DeleteOutcome::NotFound);
+                    };
                     if !word(&row, "status", JobStatus::parse)?.is_terminal() {
                         return Ok(DeleteOutcome::NotEnded);
                     }
@@ -310,7 +327,13 @@ pub(super) async fn set_status(
     } else {
         "UPDATE jobs SET status = $2, message = $3, started_at = $4 WHERE id = $1"
     };
-    sqlx::query(sql).bind(job.to_string()).bind(status.as_str()).bind(message).bind(now).execute(&mut *db).await?;
+    sqlx::query(sql)
+        .bind(job.to_string())
+        .bind(status.as_str())
+        .bind(message)
+        .bind(now)
+        .execute(&mut *db)
+        .await?;
     record_event(db, job, status.event(), now).await
 }
 

@@ -37,9 +37,17 @@ impl SqliteStore {
     }
 
     pub(super) async fn list_accounts(&self) -> Result<Vec<Account>> {
-        let rows = sqlx::query("SELECT id, name, created_at FROM accounts ORDER BY name").fetch_all(&self.readers).await?;
+        let rows = sqlx::query("SELECT id, name, created_at FROM accounts ORDER BY name")
+            .fetch_all(&self.readers)
+            .await?;
         rows.iter()
-            .map(|row| Ok(Account { id: id(row, "id")?, name: row.try_get("name")?, created_at: row.try_get("created_at")? }))
+            .map(|row| {
+                Ok(Account {
+                    id: id(row, "id")?,
+                    name: row.try_get("name")?,
+                    created_at: row.try_get("created_at")?,
+                })
+            })
             .collect()
     }
 
@@ -150,7 +158,11 @@ impl SqliteStore {
     pub(super) async fn find_principal(&self, sql: &'static str, value: &str) -> Result<Option<Principal>> {
         let row = sqlx::query(sql).bind(value).fetch_optional(&self.readers).await?;
         row.map(|row| {
-            Ok(Principal { account: id(&row, "account_id")?, workspace: id(&row, "workspace_id")?, key: id(&row, "id")? })
+            Ok(Principal {
+                account: id(&row, "account_id")?,
+                workspace: id(&row, "workspace_id")?,
+                key: id(&row, "id")?,
+            })
         })
         .transpose()
     }

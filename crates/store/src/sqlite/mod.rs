@@ -71,7 +71,11 @@ impl SqliteStore {
             .connect_with(options.read_only(true))
             .await
             .map_err(open)?;
-        Ok(Self { writer: Writer::start(writer), readers, max_running_local_jobs })
+        Ok(Self {
+            writer: Writer::start(writer),
+            readers,
+            max_running_local_jobs,
+        })
     }
 
     /// Waits for operations under way and closes the file.
@@ -87,7 +91,13 @@ fn migrator() -> Migrator {
     let migrations = versions
         .into_iter()
         .map(|(version, description, sql)| {
-            Migration::new(version, description.into(), MigrationType::Simple, AssertSqlSafe(sql).into_sql_str(), false)
+            Migration::new(
+                version,
+                description.into(),
+                MigrationType::Simple,
+                AssertSqlSafe(sql).into_sql_str(),
+                false,
+            )
         })
         .collect();
     Migrator::with_migrations(migrations)
@@ -135,7 +145,12 @@ impl Store for SqliteStore {
         self.set_key_used(key, now).await
     }
 
-    async fn pass_create_gate(&self, account: AccountId, gap: Micros, now: Micros) -> Result<std::result::Result<(), Micros>> {
+    async fn pass_create_gate(
+        &self,
+        account: AccountId,
+        gap: Micros,
+        now: Micros,
+    ) -> Result<std::result::Result<(), Micros>> {
         self.take_create_turn(account, gap, now).await
     }
 
@@ -155,7 +170,13 @@ impl Store for SqliteStore {
         self.list_job_files(workspace, job).await
     }
 
-    async fn output(&self, workspace: WorkspaceId, job: JobId, file: FileId, node: Option<NodeId>) -> Result<Option<Output>> {
+    async fn output(
+        &self,
+        workspace: WorkspaceId,
+        job: JobId,
+        file: FileId,
+        node: Option<NodeId>,
+    ) -> Result<Option<Output>> {
         self.find_output(workspace, job, file, node).await
     }
 

@@ -14,7 +14,8 @@ pub(super) fn id<T: FromStr>(row: &SqliteRow, column: &str) -> Result<T> {
 }
 
 pub(super) fn parse_id<T: FromStr>(text: &str) -> Result<T> {
-    text.parse().map_err(|_| StoreError::Corrupt(format!("`{text}` is no id")))
+    text.parse()
+        .map_err(|_| StoreError::Corrupt(format!("`{text}` is no id")))
 }
 
 /// A value of one of the model's text enums.
@@ -37,5 +38,9 @@ pub(super) fn count(row: &SqliteRow, column: &str) -> Result<u64> {
 }
 
 pub(super) fn code(text: &str) -> Code {
-    Code::ALL.iter().copied().find(|code| code.as_str() == text).unwrap_or(Code::Internal)
+    Code::ALL
+        .iter()
+        .copied()
+        .find(|code| code.as_str() == text)
+        .unwrap_or(Code::Internal)
 }

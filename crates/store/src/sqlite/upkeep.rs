@@ -30,7 +30,10 @@ impl SqliteStore {
     }
 
     pub(super) async fn list_garbage(&self, max: u32) -> Result<Vec<String>> {
-        Ok(sqlx::query_scalar("SELECT blob_key FROM blob_garbage LIMIT $1").bind(max).fetch_all(&self.readers).await?)
+        Ok(sqlx::query_scalar("SELECT blob_key FROM blob_garbage LIMIT $1")
+            .bind(max)
+            .fetch_all(&self.readers)
+            .await?)
     }
 
     pub(super) async fn remove_garbage(&self, keys: Vec<String>) -> Result<()> {
@@ -38,7 +41,10 @@ impl SqliteStore {
             .write(move |db| {
                 Box::pin(async move {
                     for key in keys {
-                        sqlx::query("DELETE FROM blob_garbage WHERE blob_key = $1").bind(key).execute(&mut *db).await?;
+                        sqlx::query("DELETE FROM blob_garbage WHERE blob_key = $1")
+                            .bind(key)
+                            .execute(&mut *db)
+                            .await?;
                     }
                     Ok(())
                 })
@@ -93,7 +99,9 @@ impl SqliteStore {
                     sqlx::query("INSERT INTO blob_garbage (blob_key) VALUES ('probe') ON CONFLICT DO NOTHING")
                         .execute(&mut *db)
                         .await?;
-                    sqlx::query("DELETE FROM blob_garbage WHERE blob_key = 'probe'").execute(db).await?;
+                    sqlx::query("DELETE FROM blob_garbage WHERE blob_key = 'probe'")
+                        .execute(db)
+                        .await?;
                     Ok(())
                 })
             })

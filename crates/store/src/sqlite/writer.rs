@@ -42,7 +42,11 @@ impl Writer {
         let (sender, receiver) = mpsc::channel(QUEUE);
         let weak = sender.downgrade();
         let task = tokio::spawn(run(pool, receiver));
-        Self { queue: Mutex::new(Some(sender)), sender: weak, task: Mutex::new(Some(task)) }
+        Self {
+            queue: Mutex::new(Some(sender)),
+            sender: weak,
+            task: Mutex::new(Some(task)),
+        }
     }
 
     /// Runs `operation` in a transaction and returns its result once that is durable. An `Err` rolls
