@@ -274,6 +274,9 @@ fn bind_to_parent() -> bool {
 #[cfg(target_os = "linux")]
 fn lock_down(header: &Header, parent_death: bool) -> Result<Report, String> {
     let mut notes = Vec::new();
+    if sys::is_root() {
+        notes.push("runs as root: the limit on processes does not bind root, the other measures do".to_owned());
+    }
     // When the machine runs out of memory, this process goes and not the server. Must come before `not_dumpable`,
     // which hands the file over to root.
     if let Err(error) = std::fs::write("/proc/self/oom_score_adj", "1000") {
@@ -307,9 +310,6 @@ fn lock_down(header: &Header, parent_death: bool) -> Result<Report, String> {
     if opens && seccomp {
         seccomp = false;
         notes.push("files can still be opened although the kernel accepted the restrictions".to_owned());
-    }
-    if sys::is_root() {
-        notes.push("runs as root: the limit on processes does not bind root, the other measures do".to_owned());
     }
     let level = match (landlock_abi.is_some(), seccomp) {
         (true, true) if parent_death => Level::Full,

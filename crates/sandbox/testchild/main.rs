@@ -14,6 +14,7 @@ fn main() {
         Some("__child") => child_main(act),
         Some("__raw") => raw(&std::env::args().nth(2).unwrap_or_default()),
         Some("parent") => middle(),
+        Some("many") => many(),
         _ => eprintln!("for the tests of docmill-sandbox only"),
     }
 }
@@ -62,6 +63,31 @@ fn middle() {
                 let _ = io::stdout().flush();
             }
         },
+    );
+}
+
+/// Runs of every kind of outcome, then a count of what they left behind.
+fn many() {
+    let mut config = SandboxConfig::current_exe(["__child"]).expect("own path");
+    config.limits.memory_bytes = 128 << 20;
+    let sandbox = Sandbox::new(config).expect("sandbox");
+    let count = |path: &str| std::fs::read_dir(path).map_or(0, Iterator::count);
+    let before = count("/proc/self/fd");
+    for n in 0..200 {
+        let request = ["echo", "panic", "segfault", "exec", "nothing"]
+            .iter()
+            .cycle()
+            .nth(n)
+            .copied()
+            .unwrap_or("echo");
+        let _ = sandbox.run(request.as_bytes(), &mut io::empty(), 0, &CancelFlag::new(), &mut drop);
+    }
+    let after = count("/proc/self/fd");
+    let children = std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
+    println!(
+        "descriptors +{}, children {}",
+        after - before,
+        children.split_whitespace().count()
     );
 }
 
