@@ -51,10 +51,19 @@ fn a_panicking_caller_leaves_no_child() {
 
 /// Present and not a zombie that waits for somebody else to reap it.
 fn alive(pid: u32) -> bool {
+    #[cfg(target_os = "linux")]
+    let state = {
+        // The state follows the name, which ends with the last bracket.
+        let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        text.rsplit_once(") ")
+            .map_or_else(String::new, |(_, rest)| rest.to_owned())
+    };
+    #[cfg(not(target_os = "linux"))]
     let state = Command::new("ps")
         .args(["-o", "stat=", "-p", &pid.to_string()])
         .output()
         .expect("ps");
+    #[cfg(not(target_os = "linux"))]
     let state = String::from_utf8_lossy(&state.stdout);
     !state.trim().is_empty() && !state.starts_with('Z')
 }
@@ -118,4 +127,69 @@ fn many_runs_leave_no_descriptors_and_no_zombies() {
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
+}
+
+/// What a server on a kernel without these measures says of itself and of three deeds of its children.
+#[cfg(target_os = "linux")]
+fn on_kernel_without(measure: &str) -> Vec<String> {
+    let output = Command::new(CHILD)
+        .args(["on-old-kernel", measure])
+        .output()
+        .expect("runs");
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_kernel_without_landlock_is_best_effort_and_refused_when_full_is_required() {
+    let lines = on_kernel_without("landlock");
+    let [refused, rest @ ..] = lines.as_slice() else {
+        panic!("{lines:?}")
+    };
+    assert!(
+        refused.starts_with("refused: sandbox level full is required but only best-effort"),
+        "{refused}"
+    );
+    assert!(refused.contains("Landlock"), "{refused}");
+    assert_eq!(
+        rest,
+        [
+            "level: best-effort",
+            "read-file /etc/passwd: errno 13",
+            "exec: forbidden_call",
+            "panic: crashed"
+        ]
+    );
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_kernel_without_seccomp_is_best_effort_and_still_keeps_files_closed() {
+    let lines = on_kernel_without("seccomp");
+    let [refused, level, file, _, program, crash] = lines.as_slice() else {
+        panic!("{lines:?}")
+    };
+    assert!(
+        refused.starts_with("refused: ") && refused.contains("seccomp"),
+        "{refused}"
+    );
+    assert_eq!([level, file], ["level: best-effort", "read-file /etc/passwd: errno 13"]);
+    // The program is a file, too.
+    assert!(program.starts_with("run-program: errno"), "{program}");
+    assert_eq!(crash, "panic: crashed");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_kernel_without_both_is_process_only_and_says_so() {
+    let lines = on_kernel_without("both");
+    let [refused, level, file, _, _, crash] = lines.as_slice() else {
+        panic!("{lines:?}")
+    };
+    assert!(refused.contains("only process-only is possible here"), "{refused}");
+    assert_eq!([level, file], ["level: process-only", "read-file /etc/passwd: allowed"]);
+    assert_eq!(crash, "panic: crashed");
 }

@@ -3,7 +3,9 @@
 use std::net::{TcpListener, UdpSocket};
 use std::os::unix::net::UnixListener;
 
-use crate::{Reason, answer, reason};
+use docmill_sandbox::Frame;
+
+use crate::{Reason, answer, reason, run};
 
 const DENIED: &str = "errno 13";
 
@@ -97,6 +99,9 @@ fn connecting_to_a_unix_socket() {
 #[test]
 fn starting_a_program() {
     punished("exec");
+    // By way of the standard library, which may stumble over another prohibition first.
+    let (frames, result) = run("run-program", b"");
+    assert!(result.is_err() || frames == [Frame::Done(DENIED.into())], "{frames:?}");
 }
 
 #[test]
