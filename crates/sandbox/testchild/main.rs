@@ -116,7 +116,14 @@ fn on_old_kernel(lacks: &str) {
     config.require = Level::ProcessOnly;
     let sandbox = Sandbox::new(config).expect("sandbox");
     println!("level: {}", sandbox.report().level);
-    for deed in ["read-file /etc/passwd", "exec", "run-program", "panic"] {
+    for deed in [
+        "read-file /etc/passwd",
+        "exec",
+        "run-program",
+        "panic",
+        "grow-file",
+        "many-files",
+    ] {
         let mut last = None;
         let result = sandbox.run(deed.as_bytes(), &mut io::empty(), 0, &CancelFlag::new(), &mut |f| {
             last = Some(f)
@@ -248,6 +255,16 @@ fn forbidden_deed(deed: &str, argument: &str) -> Option<io::Result<()>> {
     Some(match deed {
         "read-file" => std::fs::read(argument).map(drop),
         "write-file" => OpenOptions::new().create(true).append(true).open(argument).map(drop),
+        "grow-file" => {
+            let path = std::env::temp_dir().join(format!("docmill-sandbox-grow-{}", std::process::id()));
+            let file = OpenOptions::new().create_new(true).write(true).open(&path);
+            let _ = std::fs::remove_file(&path);
+            file.and_then(|mut file| file.write_all(b"x"))
+        }
+        "many-files" => (0..40)
+            .map(|_| std::fs::File::open("/dev/null"))
+            .collect::<io::Result<Vec<_>>>()
+            .map(drop),
         "list-folder" => std::fs::read_dir(argument).map(drop),
         "stat-file" => std::fs::metadata(argument).map(drop),
         "delete-file" => std::fs::remove_file(argument),
