@@ -45,13 +45,17 @@ pub(crate) fn decode_file<'a>(
     declared: Option<&str>,
     cx: &mut Context,
 ) -> Result<Cow<'a, str>, PartitionError> {
-    let decoded = match cx.options.encoding.as_deref().filter(|name| !name.trim().is_empty()) {
+    let mut decoded = match cx.options.encoding.as_deref().filter(|name| !name.trim().is_empty()) {
         Some(name) => {
             let charset = by_name(name).ok_or_else(|| PartitionError::UnknownEncoding(name.to_owned()))?;
             decode_as(bytes, charset)
         }
         None => decode(bytes, declared),
     };
+    if decoded.text.contains(is_binary_control) {
+        decoded.text = Cow::Owned(decoded.text.replace(is_binary_control, "\u{fffd}"));
+        decoded.replaced = true;
+    }
     if decoded.replaced {
         cx.warn(Warning::new(
             WarningCode::EncodingReplaced,
@@ -142,6 +146,11 @@ fn by_shape(bytes: &[u8]) -> Option<Charset> {
         return Some(Charset::Utf32 { big_endian: false });
     }
     let (high_first, low_first) = (zeros[0] + zeros[2], zeros[1] + zeros[3]);
+    // Bytes of Latin text in an 8-bit charset that happens to hold a zero or two.
+    let latin = sample.iter().filter(|b| matches!(b, b' ' | b'a'..=b'z')).count();
+    if (high_first + low_first) * 8 < sample.len() && latin * 5 > sample.len() * 2 {
+        return None;
+    }
     let candidate = match (high_first, low_first) {
         (0, 0) => utf16_without_zeros(sample)?,
         (be, le) if be > 4 * le => UTF_16BE,
@@ -311,6 +320,15 @@ mod tests {
             assert!(by_name(name).is_some(), "{name}");
         }
         assert_eq!(by_name("klingon"), None);
+    }
+
+    #[test]
+    fn a_stray_zero_makes_no_utf16() {
+        let decoded = decode(
+            b"caf\xe9 \xff\xfe \0 ok text here\ncaf\xe9 \xff\xfe \0 ok text here\n",
+            None,
+        );
+        assert!(decoded.text.contains("ok text here"));
     }
 
     #[test]
