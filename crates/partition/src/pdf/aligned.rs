@@ -16,39 +16,70 @@ const MAX_BINS: usize = 4000;
 
 /// The end of the run of table lines that starts at `start`; `start` when there is none.
 pub(super) fn run_end(lines: &[Line], start: usize) -> usize {
-    let mut end = start;
-    let mut rows = 0;
-    let mut index = start;
-    while let Some(line) = lines.get(index) {
-        if line.table.is_some() || line.has_leaders() || line.is_item() {
+    let Some(first_row) = first_row(lines, start) else {
+        return start;
+    };
+    let mut rows = 1;
+    let mut end = first_row + 1;
+    let mut least = f32::INFINITY;
+    for (index, line) in lines.iter().enumerate().skip(first_row + 1) {
+        let Some(last) = lines.get(index - 1) else { break };
+        let step = line.base - last.base;
+        if ends_table(last, line, step, least) || index - end > 3 {
             break;
         }
-        if index > start {
-            let Some(last) = lines.get(index - 1) else { break };
-            let step = (line.base - last.base) / line.size.max(last.size);
-            if step > 4.0 {
-                break;
-            }
-        }
+        least = least.min(step);
         if line.parts.len() > 1 {
             rows += 1;
             end = index + 1;
-        } else if index + 1 - end > 3 || rows == 0 && index > start + 2 || line.parts.first().is_some_and(|p| p.text.chars().count() > 70) {
-            break;
         }
-        index += 1;
     }
     // The lines right below the last row may be the rest of its cells.
-    while let (Some(last), Some(line)) = (lines.get(end.wrapping_sub(1)), lines.get(end)) {
-        let tight = (line.base - last.base) < 1.3 * line.size;
-        let inside = line.parts.len() == 1 && line.bbox[0] > last.bbox[0] + line.size && line.bbox[2] < last.bbox[2] + 4.0 * line.size;
-        if end > start && tight && inside && !line.is_item() && line.table.is_none() {
-            end += 1;
-        } else {
+    while let (Some(last), Some(line)) = (lines.get(end - 1), lines.get(end)) {
+        let tight = line.base - last.base < 1.3 * line.size && same_size(last, line);
+        let inside = line.bbox[0] > last.bbox[0] + line.size && line.bbox[2] < last.bbox[2] + 4.0 * line.size;
+        if !(tight && inside && line.parts.len() == 1) || line.is_item() || line.table.is_some() {
             break;
         }
+        end += 1;
     }
     if rows >= MIN_ROWS { end } else { start }
+}
+
+/// The first line with several parts at or soon after `start`. What stands above it, as the upper
+/// lines of a heading, must be close and not at the left edge, where a paragraph would stand.
+fn first_row(lines: &[Line], start: usize) -> Option<usize> {
+    for (index, line) in lines.iter().enumerate().skip(start).take(4) {
+        if line.table.is_some() || line.has_leaders() || line.is_item() {
+            return None;
+        }
+        if line.parts.len() > 1 {
+            let above = lines.get(start..index).unwrap_or_default();
+            let set_in = above.iter().all(|upper| upper.bbox[0] > line.bbox[0] + line.size);
+            return set_in.then_some(index);
+        }
+        let next = lines.get(index + 1)?;
+        if next.base - line.base > 1.3 * line.size || !same_size(line, next) {
+            return None;
+        }
+    }
+    None
+}
+
+fn same_size(a: &Line, b: &Line) -> bool {
+    a.size.max(b.size) < 1.14 * a.size.min(b.size)
+}
+
+/// Whether a table does not go on to `line`; `least` is the smallest step between its lines.
+fn ends_table(last: &Line, line: &Line, step: f32, least: f32) -> bool {
+    if line.table.is_some() || line.has_leaders() || line.is_item() || !same_size(last, line) || step > 4.5 * line.size {
+        return true;
+    }
+    if line.parts.len() > 1 {
+        return step > 2.6 * least;
+    }
+    let long = line.text.chars().count() > 70;
+    long || step > 1.6 * least || (line.bold && !last.bold && step > 1.2 * least)
 }
 
 /// Makes a table of lines, if their parts stand in columns.
@@ -81,9 +112,9 @@ fn separators(rows: &[&Line], size: f32) -> Vec<f32> {
     let step = (size / 8.0).max((right - left) / MAX_BINS as f32).max(0.1);
     let bins = (((right - left) / step).ceil() as usize).min(MAX_BINS) + 1;
     let mut delta = vec![0i32; bins + 1];
-    for part in rows.iter().flat_map(|line| &line.parts) {
-        let first = (((part.x0 - left) / step).round() as usize).min(bins);
-        let last = (((part.x1 - left) / step).round() as usize).clamp(first, bins);
+    for (x0, x1) in rows.iter().flat_map(|line| &line.parts).flat_map(pieces) {
+        let first = (((x0 - left) / step).round() as usize).min(bins);
+        let last = (((x1 - left) / step).round() as usize).clamp(first, bins);
         if let Some(d) = delta.get_mut(first) {
             *d += 1;
         }
@@ -107,6 +138,13 @@ fn separators(rows: &[&Line], size: f32) -> Vec<f32> {
         }
     }
     out
+}
+
+/// The stretches of a part between its wide spaces.
+fn pieces(part: &Part) -> impl Iterator<Item = (f32, f32)> + '_ {
+    let starts = std::iter::once(part.x0).chain(part.breaks.iter().map(|b| b.x1));
+    let ends = part.breaks.iter().map(|b| b.x0).chain(std::iter::once(part.x1));
+    starts.zip(ends)
 }
 
 /// The median step from row to row.
@@ -164,26 +202,51 @@ impl Builder {
         if !continues || self.rows.is_empty() {
             self.rows.push(vec![Content::default(); self.columns]);
         }
-        let placed: Vec<(usize, usize)> = line.parts.iter().map(|part| self.columns_of(part)).collect();
+        let parts: Vec<Part> = line.parts.iter().flat_map(|part| self.split(part)).collect();
+        let placed: Vec<(usize, usize)> = parts.iter().map(|part| self.columns_of(part)).collect();
         let Some(row) = self.rows.last_mut() else { return };
-        for (part, (first, count)) in line.parts.iter().zip(placed) {
+        for (part, (first, count)) in parts.iter().zip(placed) {
             let Some(cell) = row.get_mut(first) else { continue };
             if cell.text.is_empty() {
                 cell.bold = part.bold;
             } else {
                 cell.bold &= part.bold;
             }
-            append_line(&mut cell.text, &part.text);
+            append_line(&mut cell.text, part.text.trim());
             cell.span = cell.span.max(count);
         }
+    }
+
+    /// Splits a part at the wide spaces that stand where columns end.
+    fn split(&self, part: &Part) -> Vec<Part> {
+        let mut out = Vec::new();
+        let (mut from, mut x0) = (0, part.x0);
+        let slack = 2.0;
+        let piece = |from: usize, to: usize, x0: f32, x1: f32| Part {
+            text: part.text.get(from..to).unwrap_or_default().to_owned(),
+            x0,
+            x1,
+            bold: part.bold,
+            breaks: Vec::new(),
+        };
+        for space in &part.breaks {
+            let next = self.separators.partition_point(|&x| x < space.x0 - slack);
+            if self.separators.get(next).is_some_and(|&x| x <= space.x1 + slack) {
+                out.push(piece(from, space.at, x0, space.x0));
+                (from, x0) = (space.at, space.x1);
+            }
+        }
+        out.push(piece(from, part.text.len(), x0, part.x1));
+        out
     }
 
     fn finish(self, lines: &[Line]) -> Option<Table> {
         let filled: usize = self.rows.iter().flatten().filter(|cell| !cell.text.is_empty()).count();
         let chars: usize = self.rows.iter().flatten().map(|cell| cell.text.chars().count()).sum();
+        let alphanumeric = self.rows.iter().flatten().flat_map(|cell| cell.text.chars()).filter(|ch| ch.is_alphanumeric()).count();
         let wide_rows = self.rows.iter().filter(|row| row.iter().filter(|c| !c.text.is_empty()).count() > 1).count();
         let total = self.rows.len() * self.columns;
-        if wide_rows < 2 || filled * 5 < total * 2 || chars > MAX_MEAN_CELL * filled {
+        if wide_rows < 2 || filled * 5 < total * 2 || alphanumeric < filled || chars > MAX_MEAN_CELL * filled {
             return None;
         }
         let mut table = Table {

@@ -2,13 +2,11 @@
 
 use super::script::{is_east_asian, is_unspaced};
 use super::aligned::{aligned_table, run_end};
-use super::segment::{Segment, same_line};
+use super::segment::{Break, Segment, same_line};
 use super::table::Table;
 
 /// A gap within a line that is wider than this many font sizes separates cells.
 const CELL_GAP: f32 = 1.5;
-/// A gap within a line that may separate cells, in font sizes.
-const PART_GAP: f32 = 0.95;
 /// A step to the next line this much above the usual one starts a new paragraph.
 const LEADING_SLACK: f32 = 1.22;
 /// The usual step from line to line, in font sizes, where a column does not tell.
@@ -61,6 +59,8 @@ pub(super) struct Part {
     pub(super) x0: f32,
     pub(super) x1: f32,
     pub(super) bold: bool,
+    /// Spaces within it that may separate cells of a tight table.
+    pub(super) breaks: Vec<Break>,
 }
 
 /// A run of lines that belong together.
@@ -196,22 +196,14 @@ fn line(mut row: Vec<Segment>) -> Option<Line> {
     line.bold = bold * 10 > total * 8;
     let mut end = f32::NEG_INFINITY;
     for segment in &row {
-        let gap = segment.x0 - end;
-        line.cells += usize::from(gap > CELL_GAP * line.size);
-        match line.parts.last_mut() {
-            Some(part) if gap <= PART_GAP * line.size => {
-                part.text.push(' ');
-                part.text.push_str(&segment.text);
-                part.x1 = part.x1.max(segment.x1);
-                part.bold &= segment.bold;
-            }
-            _ => line.parts.push(Part {
-                text: segment.text.clone(),
-                x0: segment.x0,
-                x1: segment.x1,
-                bold: segment.bold,
-            }),
-        }
+        line.cells += usize::from(segment.x0 - end > CELL_GAP * line.size);
+        line.parts.push(Part {
+            text: segment.text.clone(),
+            x0: segment.x0,
+            x1: segment.x1,
+            bold: segment.bold,
+            breaks: segment.breaks.clone(),
+        });
         if !line.text.is_empty() {
             line.text.push(' ');
         }

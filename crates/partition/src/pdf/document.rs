@@ -144,6 +144,7 @@ fn placeholder(index: usize, table: &Table) -> Segment {
         italic: false,
         monospace: false,
         table: Some(index),
+        breaks: Vec::new(),
     }
 }
 
@@ -155,7 +156,7 @@ fn warn_about(content: &PageContent, number: u32, cx: &mut Context) {
             number,
             format!("page {number} is a picture without a text layer and was not recognised"),
         ));
-    } else if unmapped as f64 > UNMAPPED_SHARE * (content.glyphs.len() + unmapped) as f64 {
+    } else if unmapped as f64 > UNMAPPED_SHARE * content.glyphs.len() as f64 {
         cx.warn(Warning::on_page(
             WarningCode::PartUnreadable,
             number,

@@ -256,6 +256,27 @@ fn interval(sorted: &[f32], value: f32) -> Option<usize> {
     (after > 0 && after < sorted.len()).then(|| after - 1)
 }
 
+/// Whether the rules leave out borders: in some row of the grid several cells hold as many short
+/// lines as their neighbours, on the same baselines.
+fn is_coarse(texts: &std::collections::BTreeMap<usize, Vec<Segment>>, columns: usize) -> bool {
+    let mut by_row: std::collections::BTreeMap<usize, Vec<Vec<f32>>> = Default::default();
+    for (owner, segments) in texts {
+        let lines = lines(segments.clone());
+        let chars: usize = lines.iter().map(|line| line.text.chars().count()).sum();
+        if lines.len() >= 2 && chars < 24 * lines.len() {
+            by_row.entry(owner / columns).or_default().push(lines.iter().map(|line| line.base).collect());
+        }
+    }
+    by_row.into_iter().any(|(row, cells)| {
+        let all = texts.keys().filter(|owner| *owner / columns == row).count();
+        let same = cells.iter().filter(|cell| {
+            cells.first().is_some_and(|first| first.len() == cell.len() && first.iter().zip(cell.iter()).all(|(a, b)| (a - b).abs() < 2.0))
+        });
+        let same = same.count();
+        same >= 2 && same * 3 > all * 2 && (cells.first().is_some_and(|first| first.len() >= 3) || same >= 3)
+    })
+}
+
 /// Puts the text of a grid into cells; nothing when it turns out to be no table.
 fn fill(grid: &Grid, segments: &mut Vec<Segment>) -> Option<Table> {
     let (rows, columns) = (grid.rows(), grid.columns());
