@@ -25,7 +25,12 @@ pub(super) fn run_end(lines: &[Line], start: usize) -> usize {
     for (index, line) in lines.iter().enumerate().skip(first_row + 1) {
         let Some(last) = lines.get(index - 1) else { break };
         let step = line.base - last.base;
+        let row = lines.get(end - 1).unwrap_or(last);
         if ends_table(last, line, step, least) || index - end > 3 {
+            break;
+        }
+        // After a wide gap only a row of the same columns goes on with the table.
+        if step > 2.6 * least && !same_columns(row, line) {
             break;
         }
         least = least.min(step);
@@ -66,17 +71,28 @@ fn first_row(lines: &[Line], start: usize) -> Option<usize> {
     None
 }
 
+/// Whether two rows have as many parts, each below its counterpart.
+fn same_columns(above: &Line, below: &Line) -> bool {
+    above.parts.len() == below.parts.len()
+        && above
+            .parts
+            .iter()
+            .zip(&below.parts)
+            .all(|(a, b)| a.x0 < b.x1 && b.x0 < a.x1)
+}
+
 fn same_size(a: &Line, b: &Line) -> bool {
     a.size.max(b.size) < 1.14 * a.size.min(b.size)
 }
 
 /// Whether a table does not go on to `line`; `least` is the smallest step between its lines.
 fn ends_table(last: &Line, line: &Line, step: f32, least: f32) -> bool {
-    if line.table.is_some() || line.has_leaders() || line.is_item() || !same_size(last, line) || step > 4.5 * line.size {
+    if line.table.is_some() || line.has_leaders() || line.is_item() || !same_size(last, line) || step > 4.5 * line.size
+    {
         return true;
     }
     if line.parts.len() > 1 {
-        return step > 2.6 * least;
+        return false;
     }
     let long = line.text.chars().count() > 70;
     long || step > 1.6 * least || (line.bold && !last.bold && step > 1.2 * least)
@@ -95,7 +111,11 @@ pub(super) fn aligned_table(lines: &[Line]) -> Option<Table> {
         return None;
     }
     let step = usual_step(&rows);
-    let mut builder = Builder { separators, columns, rows: Vec::new() };
+    let mut builder = Builder {
+        separators,
+        columns,
+        rows: Vec::new(),
+    };
     let mut last: Option<&Line> = None;
     for line in lines {
         let continues = last.is_some_and(|last| builder.continues(line, line.base - last.base, step));
@@ -243,8 +263,18 @@ impl Builder {
     fn finish(self, lines: &[Line]) -> Option<Table> {
         let filled: usize = self.rows.iter().flatten().filter(|cell| !cell.text.is_empty()).count();
         let chars: usize = self.rows.iter().flatten().map(|cell| cell.text.chars().count()).sum();
-        let alphanumeric = self.rows.iter().flatten().flat_map(|cell| cell.text.chars()).filter(|ch| ch.is_alphanumeric()).count();
-        let wide_rows = self.rows.iter().filter(|row| row.iter().filter(|c| !c.text.is_empty()).count() > 1).count();
+        let alphanumeric = self
+            .rows
+            .iter()
+            .flatten()
+            .flat_map(|cell| cell.text.chars())
+            .filter(|ch| ch.is_alphanumeric())
+            .count();
+        let wide_rows = self
+            .rows
+            .iter()
+            .filter(|row| row.iter().filter(|c| !c.text.is_empty()).count() > 1)
+            .count();
         let total = self.rows.len() * self.columns;
         if wide_rows < 2 || filled * 5 < total * 2 || alphanumeric < filled || chars > MAX_MEAN_CELL * filled {
             return None;

@@ -1,7 +1,7 @@
 //! Segments to lines, and lines to blocks: paragraphs, headings, list items, rows of tables.
 
-use super::script::{is_east_asian, is_unspaced};
 use super::aligned::{aligned_table, run_end};
+use super::script::{is_east_asian, is_unspaced};
 use super::segment::{Break, Segment, same_line};
 use super::table::Table;
 
@@ -388,7 +388,7 @@ pub(super) fn append_line(text: &mut String, line: &str) {
         let mut before = rest.chars().rev();
         let letters = before.next().is_some_and(char::is_lowercase) && before.next().is_some_and(char::is_alphabetic);
         // A hyphen after anything but a space is a break within a word or number.
-        let within = !rest.ends_with(' ');
+        let within = rest.ends_with(char::is_alphanumeric);
         if letters && next.is_lowercase() {
             text.pop();
         }

@@ -6,7 +6,7 @@ use hayro_interpret::hayro_syntax::page::Page;
 use hayro_interpret::kurbo::{self, Affine, BezPath, PathEl, Point};
 use hayro_interpret::{BlendMode, ClipPath, Device, DrawMode, DrawProps, Image, ImageDrawProps, SoftMask};
 
-use super::engine::{UNKNOWN, Direction, FontId, Glyph, PageContent, Rule};
+use super::engine::{Direction, FontId, Glyph, PageContent, Rule, UNKNOWN};
 use super::fonts::FontTable;
 use super::script::is_right_to_left;
 

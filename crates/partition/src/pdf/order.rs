@@ -298,7 +298,11 @@ fn is_tabular(left: &[Row], right: &[Row], em: f32) -> bool {
     if mean(left).min(mean(right)) >= TABLE_CELL {
         return false;
     }
-    let (few, many) = if left.len() <= right.len() { (left, right) } else { (right, left) };
+    let (few, many) = if left.len() <= right.len() {
+        (left, right)
+    } else {
+        (right, left)
+    };
     let aligned = few
         .iter()
         .filter(|row| {

@@ -167,7 +167,13 @@ fn number_depth(text: &str) -> Option<u32> {
 /// Depths of the headings: by the outline where it knows them, then by section number relative to
 /// the other numbered headings, else by the rank of the font.
 fn depths(blocks: &[&Block], headings: &[bool], bookmarks: &Bookmarks) -> Vec<u32> {
-    let ladder = Ladder::new(blocks.iter().zip(headings).filter(|&(_, &heading)| heading).map(|(block, _)| *block));
+    let ladder = Ladder::new(
+        blocks
+            .iter()
+            .zip(headings)
+            .filter(|&(_, &heading)| heading)
+            .map(|(block, _)| *block),
+    );
     let rank = |block: &Block| ladder.rank(block);
 
     // The rank of first-level numbered headings: what their subsections are counted from.
@@ -204,7 +210,12 @@ impl Ladder {
         styles.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
         let mut steps: Vec<(f32, bool)> = Vec::new();
         for style in styles {
-            if !steps.iter().rev().take(2).any(|step| step.0 <= style.0 * STEP && step.1 == style.1) {
+            if !steps
+                .iter()
+                .rev()
+                .take(2)
+                .any(|step| step.0 <= style.0 * STEP && step.1 == style.1)
+            {
                 steps.push(style);
             }
         }
@@ -212,7 +223,8 @@ impl Ladder {
     }
 
     fn rank(&self, block: &Block) -> u32 {
-        let same = |step: &&(f32, bool)| step.0 <= block.size * STEP && step.0 * STEP >= block.size && step.1 == block.bold;
+        let same =
+            |step: &&(f32, bool)| step.0 <= block.size * STEP && step.0 * STEP >= block.size && step.1 == block.bold;
         let position = self.0.iter().position(|step| same(&step));
         position.unwrap_or(self.0.len()) as u32
     }

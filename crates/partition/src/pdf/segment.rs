@@ -2,7 +2,7 @@
 //!
 //! Segments live in the frame of their text direction, in which text runs from left to right.
 
-use super::engine::{UNKNOWN, Direction, Font, Glyph, PageContent, Rule};
+use super::engine::{Direction, Font, Glyph, PageContent, Rule, UNKNOWN};
 use super::script::{is_blank, is_east_asian, is_mark, is_right_to_left, push_clean, to_logical};
 
 /// A gap wider than this many font sizes ends a segment.
@@ -388,7 +388,11 @@ fn text_of(parts: &[(&Glyph, bool)], frame: &Frame, fonts: &[Font]) -> (String, 
                 } else {
                     text.push(' ');
                     if gap > BREAK_GAP * size {
-                        breaks.push(Break { at: text.len(), x0: end, x1: x });
+                        breaks.push(Break {
+                            at: text.len(),
+                            x0: end,
+                            x1: x,
+                        });
                     }
                 }
             }
@@ -418,9 +422,7 @@ fn text_of(parts: &[(&Glyph, bool)], frame: &Frame, fonts: &[Font]) -> (String, 
 /// Whether the first character is followed by a gap.
 fn is_set_apart(parts: &[(&Glyph, bool)], frame: &Frame) -> bool {
     match parts {
-        [(a, _), (b, space), ..] => {
-            *space || frame.map(b.x, b.y).0 - frame.map(a.x, a.y).0 - a.advance > 0.2 * a.size
-        }
+        [(a, _), (b, space), ..] => *space || frame.map(b.x, b.y).0 - frame.map(a.x, a.y).0 - a.advance > 0.2 * a.size,
         _ => false,
     }
 }
