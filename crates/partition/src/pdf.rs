@@ -4,6 +4,7 @@
 //! segments of text ([`segment`]), repeated lines taken out ([`furniture`]), segments into reading
 //! order ([`order`]), lines and paragraphs ([`block`]), kinds of elements ([`roles`]).
 
+mod aligned;
 mod block;
 mod device;
 mod document;

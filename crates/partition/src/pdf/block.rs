@@ -1,7 +1,9 @@
 //! Segments to lines, and lines to blocks: paragraphs, headings, list items, rows of tables.
 
+use super::aligned::{aligned_table, run_end};
 use super::script::{is_east_asian, is_unspaced};
-use super::segment::{Segment, same_line};
+use super::segment::{Break, Segment, same_line};
+use super::table::Table;
 
 /// A gap within a line that is wider than this many font sizes separates cells.
 const CELL_GAP: f32 = 1.5;
@@ -23,8 +25,10 @@ pub(super) struct Line {
     pub(super) bold: bool,
     pub(super) italic: bool,
     pub(super) monospace: bool,
-    /// Left edges of the parts that wide gaps separate.
-    pub(super) cells: Vec<f32>,
+    /// The parts that gaps separate.
+    pub(super) parts: Vec<Part>,
+    /// Number of parts that wide gaps separate.
+    pub(super) cells: usize,
     /// Stands for a table of the page.
     pub(super) table: Option<usize>,
 }
@@ -37,6 +41,26 @@ impl Line {
     fn x1(&self) -> f32 {
         self.bbox[2]
     }
+
+    /// Dots that lead the eye to a page number.
+    pub(super) fn has_leaders(&self) -> bool {
+        self.text.contains("....") || self.text.contains(". . . .") || self.text.contains("……")
+    }
+
+    pub(super) fn is_item(&self) -> bool {
+        bullet_length(&self.text).is_some()
+    }
+}
+
+/// A stretch of a line without a gap.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Part {
+    pub(super) text: String,
+    pub(super) x0: f32,
+    pub(super) x1: f32,
+    pub(super) bold: bool,
+    /// Spaces within it that may separate cells of a tight table.
+    pub(super) breaks: Vec<Break>,
 }
 
 /// A run of lines that belong together.
@@ -62,8 +86,8 @@ pub(super) struct Block {
     pub(super) tabular: bool,
     /// How the text starts when it is a list item.
     pub(super) marker: Option<Marker>,
-    /// Stands for a table of the page.
-    pub(super) table: Option<usize>,
+    /// The table it is.
+    pub(super) table: Option<Table>,
 }
 
 /// What a list item starts with.
@@ -75,24 +99,59 @@ pub(super) enum Marker {
     Number,
 }
 
-/// Groups the segments of one region of the page into blocks, from top to bottom.
-pub(super) fn blocks(region: Vec<Segment>) -> Vec<Block> {
+/// Groups the segments of one region of the page into blocks, from top to bottom. `tables` are those
+/// the segments may stand for.
+pub(super) fn blocks(region: Vec<Segment>, tables: &[Table]) -> Vec<Block> {
     let lines = lines(region);
     let column = Column::new(&lines);
     let mut blocks: Vec<Block> = Vec::new();
-    let mut current: Vec<Line> = Vec::new();
-    let mut lines = lines.into_iter().peekable();
-    while let Some(line) = lines.next() {
-        if current
-            .last()
-            .is_some_and(|last| starts_block(&current, last, &line, lines.peek(), &column))
-        {
-            blocks.extend(finish(std::mem::take(&mut current)));
+    let mut current: Vec<&Line> = Vec::new();
+    let mut index = 0;
+    while let Some(line) = lines.get(index) {
+        let mut next = index + 1;
+        let found = match line.table.and_then(|index| tables.get(index)) {
+            Some(table) => Some(table.clone()),
+            None => {
+                let end = run_end(&lines, index);
+                let table = lines.get(index..end).and_then(aligned_table);
+                if table.is_some() {
+                    next = end;
+                }
+                table
+            }
+        };
+        if let Some(table) = found {
+            blocks.extend(finish(&std::mem::take(&mut current)));
+            blocks.push(table_block(table, line));
+        } else {
+            let starts = current
+                .last()
+                .is_some_and(|last| starts_block(&current, last, line, lines.get(next), &column));
+            if starts {
+                blocks.extend(finish(&std::mem::take(&mut current)));
+            }
+            current.push(line);
         }
-        current.push(line);
+        index = next;
     }
-    blocks.extend(finish(current));
+    blocks.extend(finish(&current));
     blocks
+}
+
+fn table_block(table: Table, line: &Line) -> Block {
+    Block {
+        text: table.text(),
+        bbox: table.bbox,
+        lines: table.rows,
+        size: line.size,
+        font: line.font,
+        bold: false,
+        italic: false,
+        monospace: false,
+        tabular: true,
+        marker: None,
+        table: Some(table),
+    }
 }
 
 /// Puts segments on common baselines together.
@@ -128,7 +187,8 @@ fn line(mut row: Vec<Segment>) -> Option<Line> {
         bold: main.bold,
         italic: main.italic,
         monospace: main.monospace,
-        cells: Vec::new(),
+        parts: Vec::new(),
+        cells: 0,
         table: main.table,
     };
     let total: usize = row.iter().map(|segment| segment.text.len()).sum();
@@ -136,9 +196,14 @@ fn line(mut row: Vec<Segment>) -> Option<Line> {
     line.bold = bold * 10 > total * 8;
     let mut end = f32::NEG_INFINITY;
     for segment in &row {
-        if segment.x0 - end > CELL_GAP * line.size {
-            line.cells.push(segment.x0);
-        }
+        line.cells += usize::from(segment.x0 - end > CELL_GAP * line.size);
+        line.parts.push(Part {
+            text: segment.text.clone(),
+            x0: segment.x0,
+            x1: segment.x1,
+            bold: segment.bold,
+            breaks: segment.breaks.clone(),
+        });
         if !line.text.is_empty() {
             line.text.push(' ');
         }
@@ -147,8 +212,8 @@ fn line(mut row: Vec<Segment>) -> Option<Line> {
         line.bbox = union(line.bbox, [segment.x0, segment.y0, segment.x1, segment.y1]);
     }
     // A bullet or number set apart from its text makes no table row.
-    if line.cells.len() == 2 && row.first().is_some_and(|first| is_marker(&first.text)) {
-        line.cells.truncate(1);
+    if line.cells == 2 && row.first().is_some_and(|first| is_marker(&first.text)) {
+        line.cells = 1;
     }
     Some(line)
 }
@@ -194,7 +259,7 @@ impl Column {
 }
 
 /// Whether `line`, which follows `last`, begins a new block.
-fn starts_block(current: &[Line], last: &Line, line: &Line, next: Option<&Line>, column: &Column) -> bool {
+fn starts_block(current: &[&Line], last: &Line, line: &Line, next: Option<&Line>, column: &Column) -> bool {
     if line.table.is_some() || last.table.is_some() {
         return true;
     }
@@ -208,7 +273,7 @@ fn starts_block(current: &[Line], last: &Line, line: &Line, next: Option<&Line>,
     if last.bold != line.bold && !in_item && has_room(last, line, column) {
         return true;
     }
-    if last.monospace != line.monospace || (last.cells.len() > 1) != (line.cells.len() > 1) {
+    if last.monospace != line.monospace || (last.cells > 1) != (line.cells > 1) {
         return true;
     }
     if step > column.leading.max(USUAL_LEADING.min(column.leading * 1.1)) * LEADING_SLACK * size {
@@ -217,14 +282,14 @@ fn starts_block(current: &[Line], last: &Line, line: &Line, next: Option<&Line>,
     if marker(&line.text).is_some() {
         return true;
     }
-    if line.cells.len() > 1 {
+    if line.cells > 1 {
         return false;
     }
     let indent = line.x0() - last.x0();
     let width = (column.right - column.left).max(1.0);
     if in_item {
         // Back to the margin left of the item's text.
-        let first = current.first().map_or(0.0, Line::x0);
+        let first = current.first().map_or(0.0, |line| line.x0());
         return line.x0() < first - INDENT * size
             || (current.len() > 1 && indent < -INDENT * size)
             || ended_early(last, line, column);
@@ -272,7 +337,7 @@ fn first_word(line: &Line) -> f32 {
     (first + 1.5) * per_char
 }
 
-fn finish(lines: Vec<Line>) -> Option<Block> {
+fn finish(lines: &[&Line]) -> Option<Block> {
     let first = lines.first()?;
     let mut block = Block {
         text: String::new(),
@@ -286,15 +351,15 @@ fn finish(lines: Vec<Line>) -> Option<Block> {
         bold: lines.iter().all(|line| line.bold),
         italic: lines.iter().all(|line| line.italic),
         monospace: lines.iter().all(|line| line.monospace),
-        tabular: lines.iter().all(|line| line.cells.len() > 1),
+        tabular: lines.iter().all(|line| line.cells > 1),
         marker: if first.table.is_some() {
             None
         } else {
             marker(&first.text)
         },
-        table: first.table,
+        table: None,
     };
-    for line in &lines {
+    for line in lines {
         append_line(&mut block.text, &line.text);
         block.bbox = union(block.bbox, line.bbox);
     }
@@ -323,7 +388,7 @@ pub(super) fn append_line(text: &mut String, line: &str) {
         let mut before = rest.chars().rev();
         let letters = before.next().is_some_and(char::is_lowercase) && before.next().is_some_and(char::is_alphabetic);
         // A hyphen after anything but a space is a break within a word or number.
-        let within = !rest.ends_with(' ');
+        let within = rest.ends_with(char::is_alphanumeric);
         if letters && next.is_lowercase() {
             text.pop();
         }

@@ -6,7 +6,7 @@ use hayro_interpret::hayro_syntax::page::Page;
 use hayro_interpret::kurbo::{self, Affine, BezPath, PathEl, Point};
 use hayro_interpret::{BlendMode, ClipPath, Device, DrawMode, DrawProps, Image, ImageDrawProps, SoftMask};
 
-use super::engine::{Direction, FontId, Glyph, PageContent, Rule};
+use super::engine::{Direction, FontId, Glyph, PageContent, Rule, UNKNOWN};
 use super::fonts::FontTable;
 use super::script::is_right_to_left;
 
@@ -255,13 +255,16 @@ impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
                 DrawnGlyph::Type3(_) => 0,
             });
             match unicode {
-                Some(BfString::Char(ch)) if ch != '\0' && ch != char::REPLACEMENT_CHARACTER => {
+                Some(BfString::Char(ch)) if ch != '\0' && ch != UNKNOWN => {
                     self.push_glyph(Text::One(ch), place, font);
                 }
                 Some(BfString::String(text)) => self.push_glyph(Text::Many(&text), place, font),
                 _ => match self.fallback(drawn) {
                     Some(ch) => self.push_glyph(Text::One(ch), place, font),
-                    None => self.content.unmapped += 1,
+                    None => {
+                        self.content.unmapped += 1;
+                        self.push_glyph(Text::One(UNKNOWN), place, font);
+                    }
                 },
             }
         }

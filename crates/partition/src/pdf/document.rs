@@ -144,6 +144,7 @@ fn placeholder(index: usize, table: &Table) -> Segment {
         italic: false,
         monospace: false,
         table: Some(index),
+        breaks: Vec::new(),
     }
 }
 
@@ -155,7 +156,7 @@ fn warn_about(content: &PageContent, number: u32, cx: &mut Context) {
             number,
             format!("page {number} is a picture without a text layer and was not recognised"),
         ));
-    } else if unmapped as f64 > UNMAPPED_SHARE * (content.glyphs.len() + unmapped) as f64 {
+    } else if unmapped as f64 > UNMAPPED_SHARE * content.glyphs.len() as f64 {
         cx.warn(Warning::on_page(
             WarningCode::PartUnreadable,
             number,
@@ -188,7 +189,7 @@ fn lay_out(page: &mut Page) -> Vec<(Frame, Block)> {
     let mut out = Vec::new();
     for (frame, segments) in page.parts.drain(..) {
         for region in read_order(segments) {
-            out.extend(blocks(region).into_iter().map(|block| (frame, block)));
+            out.extend(blocks(region, &page.tables).into_iter().map(|block| (frame, block)));
         }
     }
     out
@@ -216,7 +217,7 @@ fn emit(
         let Some(role) = roles.next() else { break };
         let text = role.text.as_deref().unwrap_or(&block.text);
         let mut element = element(page, frame, role.kind, text, block.bbox);
-        if let Some(table) = block.table.and_then(|index| page.tables.get(index)) {
+        if let Some(table) = &block.table {
             element.metadata.text_as_html = Some(table.html());
             element.metadata.table_extraction_method = Some("grid".to_owned());
         }

@@ -167,16 +167,14 @@ fn number_depth(text: &str) -> Option<u32> {
 /// Depths of the headings: by the outline where it knows them, then by section number relative to
 /// the other numbered headings, else by the rank of the font.
 fn depths(blocks: &[&Block], headings: &[bool], bookmarks: &Bookmarks) -> Vec<u32> {
-    let style = |block: &Block| (std::cmp::Reverse((block.size * 2.0).round() as u32), !block.bold);
-    let mut styles: Vec<_> = blocks
-        .iter()
-        .zip(headings)
-        .filter(|&(_, &heading)| heading)
-        .map(|(block, _)| style(block))
-        .collect();
-    styles.sort_unstable();
-    styles.dedup();
-    let rank = |block: &Block| styles.partition_point(|known| *known < style(block)) as u32;
+    let ladder = Ladder::new(
+        blocks
+            .iter()
+            .zip(headings)
+            .filter(|&(_, &heading)| heading)
+            .map(|(block, _)| *block),
+    );
+    let rank = |block: &Block| ladder.rank(block);
 
     // The rank of first-level numbered headings: what their subsections are counted from.
     let numbered_base = blocks
@@ -198,6 +196,38 @@ fn depths(blocks: &[&Block], headings: &[bool], bookmarks: &Bookmarks) -> Vec<u3
             depth.min(MAX_DEPTH)
         })
         .collect()
+}
+
+/// The font styles of a document's headings, from the most to the least prominent.
+struct Ladder(Vec<(f32, bool)>);
+
+/// Sizes within this ratio are one step of the ladder.
+const STEP: f32 = 1.07;
+
+impl Ladder {
+    fn new<'b>(headings: impl Iterator<Item = &'b Block>) -> Self {
+        let mut styles: Vec<(f32, bool)> = headings.map(|block| (block.size, block.bold)).collect();
+        styles.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
+        let mut steps: Vec<(f32, bool)> = Vec::new();
+        for style in styles {
+            if !steps
+                .iter()
+                .rev()
+                .take(2)
+                .any(|step| step.0 <= style.0 * STEP && step.1 == style.1)
+            {
+                steps.push(style);
+            }
+        }
+        Self(steps)
+    }
+
+    fn rank(&self, block: &Block) -> u32 {
+        let same =
+            |step: &&(f32, bool)| step.0 <= block.size * STEP && step.0 * STEP >= block.size && step.1 == block.bold;
+        let position = self.0.iter().position(|step| same(&step));
+        position.unwrap_or(self.0.len()) as u32
+    }
 }
 
 /// 1 when a title above all bookmarked headings is not itself bookmarked, else 0.

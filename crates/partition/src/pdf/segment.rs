@@ -2,11 +2,13 @@
 //!
 //! Segments live in the frame of their text direction, in which text runs from left to right.
 
-use super::engine::{Direction, Font, Glyph, PageContent, Rule};
+use super::engine::{Direction, Font, Glyph, PageContent, Rule, UNKNOWN};
 use super::script::{is_blank, is_east_asian, is_mark, is_right_to_left, push_clean, to_logical};
 
 /// A gap wider than this many font sizes ends a segment.
 const SEGMENT_GAP: f32 = 0.65;
+/// A space wider than this many font sizes is noted: it may separate cells.
+const BREAK_GAP: f32 = 0.36;
 /// How far text may step back within a segment, in font sizes (kerning, wrong widths).
 const BACKSTEP: f32 = 0.4;
 /// Baselines this close, in font sizes, are one line.
@@ -45,6 +47,19 @@ pub(super) struct Segment {
     pub(super) monospace: bool,
     /// Stands for a table: its index among the tables of the page.
     pub(super) table: Option<usize>,
+    /// Spaces wide enough to separate the cells of a tight table.
+    pub(super) breaks: Vec<Break>,
+}
+
+/// A wide space within a text.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Break {
+    /// Where the text goes on after the space, in bytes.
+    pub(super) at: usize,
+    /// Where the space begins on the page.
+    pub(super) x0: f32,
+    /// Where it ends.
+    pub(super) x1: f32,
 }
 
 impl Segment {
@@ -320,7 +335,7 @@ fn finish(raw: &Raw, glyphs: &[Glyph], frame: &Frame, fonts: &[Font]) -> Option<
         .iter()
         .filter_map(|&i| Some((glyphs.get((i & !SPACE) as usize)?, i & SPACE != 0)))
         .collect();
-    let text = text_of(&parts, frame, fonts);
+    let (text, breaks) = text_of(&parts, frame, fonts);
     if text.is_empty() {
         return None;
     }
@@ -343,16 +358,18 @@ fn finish(raw: &Raw, glyphs: &[Glyph], frame: &Frame, fonts: &[Font]) -> Option<
         italic: majority(|font| font.italic),
         monospace: majority(|font| font.monospace),
         table: None,
+        breaks,
         text,
     })
 }
 
 /// The text of characters given from left to right, with spaces where the gaps say so.
-fn text_of(parts: &[(&Glyph, bool)], frame: &Frame, fonts: &[Font]) -> String {
+fn text_of(parts: &[(&Glyph, bool)], frame: &Frame, fonts: &[Font]) -> (String, Vec<Break>) {
     let threshold = space_threshold(parts, frame);
     let rtl = parts.iter().any(|(glyph, _)| is_right_to_left(glyph.ch));
     let mut text = String::with_capacity(parts.len() + parts.len() / 4);
     let mut visual = Vec::new();
+    let mut breaks = Vec::new();
     let mut end = f32::NEG_INFINITY;
     let mut last: Option<&Glyph> = None;
     for &(glyph, space) in parts {
@@ -370,10 +387,23 @@ fn text_of(parts: &[(&Glyph, bool)], frame: &Frame, fonts: &[Font]) -> String {
                     visual.push(' ');
                 } else {
                     text.push(' ');
+                    if gap > BREAK_GAP * size {
+                        breaks.push(Break {
+                            at: text.len(),
+                            x0: end,
+                            x1: x,
+                        });
+                    }
                 }
             }
         }
-        if rtl {
+        if glyph.ch == UNKNOWN {
+            // At the start and set apart it is most likely a bullet; elsewhere nothing is known.
+            if last.is_none() && parts.len() < 2 || last.is_none() && is_set_apart(parts, frame) {
+                text.push('\u{2022}');
+                visual.push('\u{2022}');
+            }
+        } else if rtl {
             visual.push(glyph.ch);
         } else if fonts.get(usize::from(glyph.font)).is_some_and(|font| font.dingbats) {
             text.push('\u{2022}');
@@ -386,7 +416,15 @@ fn text_of(parts: &[(&Glyph, bool)], frame: &Frame, fonts: &[Font]) -> String {
     if rtl {
         to_logical(&visual).into_iter().for_each(|ch| push_clean(&mut text, ch));
     }
-    text
+    (text, breaks)
+}
+
+/// Whether the first character is followed by a gap.
+fn is_set_apart(parts: &[(&Glyph, bool)], frame: &Frame) -> bool {
+    match parts {
+        [(a, _), (b, space), ..] => *space || frame.map(b.x, b.y).0 - frame.map(a.x, a.y).0 - a.advance > 0.2 * a.size,
+        _ => false,
+    }
 }
 
 /// How wide a gap, in font sizes, stands for a space. Spaced-out text has gaps everywhere; there
