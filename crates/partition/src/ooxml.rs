@@ -331,9 +331,12 @@ pub(crate) fn drawing_text(paragraph: &Node) -> String {
     text.replace('\u{b}', "\n")
 }
 
-/// A comment as text: who, when, what.
-pub(crate) fn comment_text(author: &str, initials: &str, time: &str, text: &str) -> String {
+/// A comment as text: where (such as a cell, or empty), who, when, what.
+pub(crate) fn comment_text(place: &str, author: &str, initials: &str, time: &str, text: &str) -> String {
     let mut out = String::from("Comment");
+    if !place.is_empty() {
+        out.push_str(&format!(" on {place}"));
+    }
     if !author.is_empty() {
         out.push_str(&format!(" by {author}"));
     }

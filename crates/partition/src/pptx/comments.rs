@@ -41,7 +41,7 @@ pub(super) fn texts(root: &Node, authors: &Authors) -> Vec<String> {
             let (name, initials) = node.attr("authorId").and_then(|id| authors.get(id)).unwrap_or(&unknown);
             let time = node.attr("dt").or(node.attr("created")).unwrap_or_default();
             if !text.trim().is_empty() {
-                texts.push(comment_text(name, initials, time, text.trim()));
+                texts.push(comment_text("", name, initials, time, text.trim()));
             }
         }
         true
