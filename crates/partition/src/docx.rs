@@ -2,7 +2,6 @@
 
 mod body;
 mod inline;
-mod math;
 mod notes;
 mod numbering;
 mod section;

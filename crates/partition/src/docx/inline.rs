@@ -2,10 +2,9 @@
 
 use docmill_model::metadata::{Link, Metadata};
 
-use super::math;
 use super::styles::{Styles, on};
 use super::symbol::symbol;
-use crate::ooxml::Relationships;
+use crate::ooxml::{Relationships, math};
 use crate::ooxml::xml::{Child, Node, Ns};
 
 /// Something a paragraph refers to that stands elsewhere in the file.
