@@ -28,8 +28,15 @@ pub(crate) struct Args {
 /// Time that open requests get to end after the files under way have ended.
 const HTTP_GRACE: Duration = Duration::from_secs(5);
 
+/// Descriptors the server asks for: one per connection, and some for files.
+const DESCRIPTORS: u64 = 65_536;
+
 pub(crate) fn run(config: &Config) -> Result<ExitCode, Failure> {
     start_logging(config)?;
+    match docmill_sandbox::raise_descriptor_limit(DESCRIPTORS) {
+        Ok(limit) => tracing::debug!(limit, "open descriptors"),
+        Err(error) => tracing::warn!(%error, "cannot raise the limit on open descriptors"),
+    }
     let metrics = PrometheusBuilder::new().install_recorder()?;
     // Started here and not in the runtime: its threads live as long as the process, and so do the
     // children they start.
