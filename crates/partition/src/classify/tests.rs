@@ -13,7 +13,9 @@ fn bullets_are_taken_off() {
     assert_eq!(classify("* first point"), (ListItem, "first point".into()));
     assert_eq!(classify("\u{f0b7} first point"), (ListItem, "first point".into()));
     assert_ne!(kind("-item"), ListItem);
+    assert_eq!(classify("*first point"), (ListItem, "first point".into()));
     assert_ne!(kind("**bold** words"), ListItem);
+    assert_ne!(kind("*so* it goes"), ListItem);
 }
 
 #[test]
