@@ -200,6 +200,14 @@ fn nested_tables_are_flattened_and_spacer_rows_merged() {
 }
 
 #[test]
+fn items_in_a_cell_are_marked() {
+    assert_eq!(
+        table("<table><tr><td>x<td>Before<ul><li>one<li><ul><li>two</ul></ul></table>"),
+        "<table><tr><td>x</td><td>Before - one - two</td></tr></table>"
+    );
+}
+
+#[test]
 fn absurd_spans_are_cut_to_the_table() {
     assert_eq!(
         table("<table><tr><td rowspan=99999999999999999999>a<td rowspan=70000>b<td>c<tr><td>d</table>"),
