@@ -10,23 +10,31 @@ mod headers;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
+
 use docmill_model::{Warning, WarningCode};
-use mail_parser::{Message, MessageParser, MessagePart, MimeHeaders, PartType};
+use mail_parser::{Encoding, Message, MessageParser, MessagePart, MimeHeaders, PartType};
 
 use crate::context::Context;
 use crate::error::PartitionError;
-use crate::{html, text};
+use crate::{charset, html, text};
 
 /// Part types that make the parser nest messages.
 const NESTING_TYPES: [&[u8]; 3] = [b"message/rfc822", b"message/global", b"multipart/digest"];
 
 pub(crate) fn partition(bytes: &[u8], cx: &mut Context) -> Result<(), PartitionError> {
     check_nesting(bytes, cx)?;
-    let message = MessageParser::default()
-        .parse(bytes)
+    let message = parse(bytes)?
         .filter(|message| message.parts.first().is_some_and(|part| !part.headers.is_empty()))
         .ok_or_else(|| PartitionError::corrupt("EML", "there are no header fields"))?;
     read(&message, cx)
+}
+
+/// Parses the MIME structure. The parser asserts its own invariants in builds with debug assertions,
+/// and malformed messages break some of them: those end as an error too.
+fn parse(bytes: &[u8]) -> Result<Option<Message<'_>>, PartitionError> {
+    std::panic::catch_unwind(|| MessageParser::default().parse(bytes))
+        .map_err(|_| PartitionError::corrupt("EML", "its MIME structure is broken"))
 }
 
 /// Messages within messages are nested values, whose end costs stack: more of them than the depth
@@ -84,14 +92,14 @@ fn body(message: &Message, cx: &mut Context) -> Result<(), PartitionError> {
 fn body_parts(message: &Message, ids: &[u32], cx: &mut Context) -> Result<(), PartitionError> {
     for part in ids.iter().filter_map(|id| message.parts.get(*id as usize)) {
         match &part.body {
-            PartType::Html(markup) => html::partition_str(markup, cx)?,
+            PartType::Html(markup) => html::partition_str(&repaired(message, part, markup), cx)?,
             PartType::Text(plain) if plain.trim_start().starts_with("-----BEGIN PGP MESSAGE-----") => {
                 cx.warn(Warning::new(
                     WarningCode::PartUnreadable,
                     "the mail's text is encrypted with PGP and was not read",
                 ));
             }
-            PartType::Text(plain) => text::partition_str(plain, cx)?,
+            PartType::Text(plain) => text::partition_str(&repaired(message, part, plain), cx)?,
             _ => {}
         }
         if part.is_encoding_problem {
@@ -102,6 +110,19 @@ fn body_parts(message: &Message, ids: &[u32], cx: &mut Context) -> Result<(), Pa
         }
     }
     Ok(())
+}
+
+/// A part's text; when characters were lost because it is unencoded 8-bit text without a (true)
+/// charset, it is decoded again from the source by guessing.
+fn repaired<'a>(message: &'a Message, part: &MessagePart, text: &'a str) -> Cow<'a, str> {
+    let source = message
+        .raw_message
+        .get(part.offset_body as usize..part.offset_end as usize)
+        .filter(|_| part.encoding == Encoding::None && text.contains(char::REPLACEMENT_CHARACTER));
+    match source {
+        Some(source) => charset::decode(source, None).text,
+        None => Cow::Borrowed(text),
+    }
 }
 
 /// The MIME type of a part as `type/subtype`, lower case; empty when it declares none.

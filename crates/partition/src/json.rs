@@ -91,8 +91,10 @@ fn check_depth(text: &str, cx: &Context) -> Result<(), PartitionError> {
 }
 
 fn is_element(item: &str) -> bool {
-    serde_json::from_str::<Probe>(item)
-        .is_ok_and(|probe| probe.element_id.is_some() || (probe.text.is_some() && probe.metadata.is_some()))
+    // A struct would also be read from an array, field by field.
+    item.starts_with('{')
+        && serde_json::from_str::<Probe>(item)
+            .is_ok_and(|probe| probe.element_id.is_some() || (probe.text.is_some() && probe.metadata.is_some()))
 }
 
 fn rehydrate(item: &str) -> Result<Element, String> {

@@ -2,10 +2,8 @@
 
 mod codes;
 
-use docmill_model::{Element, ElementType};
-use whatlang::Lang;
-
 use codes::{normalise, wire_code};
+use docmill_model::{Element, ElementType};
 
 /// Pieces of a document that are looked at, and bytes of each: detection costs about 0.1 ms a piece.
 const PIECES: usize = 6;
@@ -22,7 +20,7 @@ const DEFAULT: &str = "eng";
 /// Sets `languages` (ISO 639-3) on the elements that have none: those the user named, else detected.
 ///
 /// Samples from the whole document are judged first. When they agree, every element gets that
-/// language; when not, every element is judged by itself and those too short to tell get the most
+/// language; when not, every element is judged by itself, and those that leave doubt get the most
 /// frequent language.
 pub(crate) fn assign(elements: &mut [Element], given: &[String]) {
     let given = normalise(given);
@@ -50,9 +48,11 @@ pub(crate) fn assign(elements: &mut [Element], given: &[String]) {
         .iter_mut()
         .filter(|element| element.metadata.languages.is_empty())
     {
+        let text = cut(&element.text, PIECE_BYTES);
         let code = match budget {
             0 => None,
-            _ => reliable(cut(&element.text, PIECE_BYTES)),
+            _ if is_too_short(text) => Some(DEFAULT),
+            _ => reliable(text),
         };
         budget = budget.saturating_sub(1);
         element.metadata.languages.push(code.unwrap_or(main).to_owned());
@@ -69,10 +69,13 @@ fn set(elements: &mut [Element], codes: &[String]) {
 
 /// Pieces of prose from the start, the end and between; `None` when there is no text at all.
 fn samples(elements: &[Element]) -> Option<Vec<String>> {
-    let is_code = |e: &&Element| e.kind == ElementType::CodeSnippet;
+    // Program code is judged only where there is nothing else.
+    let has_prose = elements
+        .iter()
+        .any(|e| e.kind != ElementType::CodeSnippet && !e.text.trim().is_empty());
     let texts: Vec<&str> = elements
         .iter()
-        .filter(|e| !is_code(e))
+        .filter(|e| !has_prose || e.kind != ElementType::CodeSnippet)
         .map(|e| e.text.as_str())
         .filter(|text| !text.trim().is_empty())
         .collect();
@@ -122,11 +125,10 @@ fn best_guess(text: &str) -> Option<&'static str> {
     if is_too_short(text) {
         return Some(DEFAULT);
     }
-    whatlang::detect(text).map(|info| match info.lang() {
-        // Esperanto and Latin are what word lists and filler text look like.
-        Lang::Epo | Lang::Lat if text.is_ascii() => DEFAULT,
-        lang => wire_code(lang),
-    })
+    let info = whatlang::detect(text)?;
+    // Labels, code and names in plain ASCII look a little like every language.
+    let doubtful = text.is_ascii() && !info.is_reliable();
+    Some(if doubtful { DEFAULT } else { wire_code(info.lang()) })
 }
 
 fn is_too_short(text: &str) -> bool {
@@ -172,13 +174,20 @@ mod tests {
 
     #[test]
     fn several_languages_are_told_apart() {
-        assert_eq!(languages(&[ENGLISH, GERMAN, ENGLISH], &[]), ["eng", "deu", "eng"]);
+        assert_eq!(
+            languages(&[ENGLISH, GERMAN, "Kapitel 2", GERMAN], &[]),
+            ["eng", "deu", "eng", "deu"]
+        );
     }
 
     #[test]
     fn few_ascii_words_are_english() {
         assert_eq!(languages(&["Invoice 42"], &[]), ["eng"]);
         assert_eq!(languages(&["12 34"], &[]), ["eng"]);
+        assert_eq!(
+            languages(&["Skip to main content std/sync/mpmc waker.rs"], &[]),
+            ["eng"]
+        );
         assert_eq!(languages(&[""], &[]), [""]);
     }
 

@@ -118,6 +118,19 @@ fn legacy_charsets_of_bodies() {
 }
 
 #[test]
+fn eight_bit_text_without_charset_is_guessed() {
+    let mut mail = format!("{HEAD}\n").replace('\n', "\r\n").into_bytes();
+    mail.extend_from_slice(b"Die Hasen und die Fr\xf6sche klagten \xfcber ihre Lage.\r\n");
+    let input = Input {
+        bytes: Arc::new(mail),
+        filename: None,
+        content_type: Some("message/rfc822".into()),
+    };
+    let document = partition(&input, &Default::default(), &Default::default(), &mut |_| {}).unwrap();
+    assert_eq!(texts(&document), ["Die Hasen und die Frösche klagten über ihre Lage."]);
+}
+
+#[test]
 fn deep_nesting_ends() {
     let multipart: String = (0..3000)
         .map(|i| format!("Content-Type: multipart/mixed; boundary=b{i}\n\n--b{i}\n"))

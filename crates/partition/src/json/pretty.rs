@@ -107,14 +107,20 @@ fn tokens(text: &str) -> impl Iterator<Item = &str> {
         let length = match first {
             b'{' | b'}' | b'[' | b']' | b',' | b':' => 1,
             b'"' => string_length(rest.as_bytes()),
-            _ => rest
-                .find(|c: char| matches!(c, '{' | '}' | '[' | ']' | ',' | ':' | '"') || c.is_ascii_whitespace())
-                .unwrap_or(rest.len()),
+            _ => scalar_length(rest),
         };
         let (token, after) = rest.split_at(length);
         rest = after;
         Some(token)
     })
+}
+
+/// Bytes of the number, literal or stray character at the start; at least one character.
+fn scalar_length(text: &str) -> usize {
+    text.char_indices()
+        .skip(1)
+        .find(|(_, c)| matches!(c, '{' | '}' | '[' | ']' | ',' | ':' | '"' | ' ' | '\t' | '\r' | '\n'))
+        .map_or(text.len(), |(at, _)| at)
 }
 
 /// Bytes of the string at the start, both quotes counted; all that is left when it is not closed.

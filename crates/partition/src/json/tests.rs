@@ -78,6 +78,12 @@ fn depth_is_limited_and_errors_say_where() {
 }
 
 #[test]
+fn control_characters_between_tokens_are_an_error() {
+    assert!(read("[1,\u{c}2]", false).is_err());
+    assert!(read("[1,\u{c}2]", true).is_err());
+}
+
+#[test]
 fn lines_are_values_of_their_own() {
     let found = read("{\"a\":1}\n\n[2]\r\n", true).unwrap();
     assert_eq!(
