@@ -36,11 +36,16 @@ pub(crate) fn partition(bytes: &[u8], cx: &mut Context) -> Result<(), PartitionE
     let mut side = |kind: &str, cx: &mut Context| side_part(&mut package, &relationships, kind, cx);
     let styles = side("styles", cx)?.map(|n| Styles::read(&n)).unwrap_or_default();
     let numbering = side("numbering", cx)?.map(|n| Numbering::read(&n)).unwrap_or_default();
-    let even_pages = side("settings", cx)?
-        .is_some_and(|n| n.child(Ns::W, "evenAndOddHeaders").is_some_and(styles::on));
-    let footnotes = side("footnotes", cx)?.map(|n| Notes::read(n, "footnote")).unwrap_or_default();
-    let endnotes = side("endnotes", cx)?.map(|n| Notes::read(n, "endnote")).unwrap_or_default();
-    let comments = side("comments", cx)?.map(|n| Notes::read(n, "comment")).unwrap_or_default();
+    let even_pages = side("settings", cx)?.is_some_and(|n| n.child(Ns::W, "evenAndOddHeaders").is_some_and(styles::on));
+    let footnotes = side("footnotes", cx)?
+        .map(|n| Notes::read(n, "footnote"))
+        .unwrap_or_default();
+    let endnotes = side("endnotes", cx)?
+        .map(|n| Notes::read(n, "endnote"))
+        .unwrap_or_default();
+    let comments = side("comments", cx)?
+        .map(|n| Notes::read(n, "comment"))
+        .unwrap_or_default();
 
     let turns = text.matches("lastRenderedPageBreak").count();
     let max_depth = package.max_depth();

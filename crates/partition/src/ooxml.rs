@@ -118,11 +118,6 @@ impl<'a> Package<'a> {
         self.max_depth
     }
 
-    /// Name of the format, for errors.
-    pub(crate) fn format(&self) -> &'static str {
-        self.format
-    }
-
     /// The text of a part, decoded to UTF-8; `None` when there is no such part.
     pub(crate) fn text(&mut self, name: &str) -> Result<Option<String>, PartitionError> {
         let Some(&i) = self.index.get(&part_key(name)) else {
@@ -171,7 +166,11 @@ impl<'a> Package<'a> {
             result.items.push(Relationship {
                 id: id.to_owned(),
                 kind: kind.to_owned(),
-                target: if external { target.to_owned() } else { resolve(folder, target) },
+                target: if external {
+                    target.to_owned()
+                } else {
+                    resolve(folder, target)
+                },
                 external,
             });
         }
@@ -207,7 +206,11 @@ impl<'a> Package<'a> {
 }
 
 fn too_many_entries(limits: &ParseLimits) -> PartitionError {
-    PartitionError::limit("max_archive_entries", limits.max_archive_entries, "members in the archive")
+    PartitionError::limit(
+        "max_archive_entries",
+        limits.max_archive_entries,
+        "members in the archive",
+    )
 }
 
 fn part_key(name: &str) -> String {

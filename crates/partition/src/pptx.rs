@@ -93,7 +93,8 @@ impl Deck<'_, '_, '_> {
             Err(error) => return Err(error),
         };
         let message = format!("{what} was not read: {reason}");
-        self.cx.warn(Warning::on_page(WarningCode::PartUnreadable, page, message));
+        self.cx
+            .warn(Warning::on_page(WarningCode::PartUnreadable, page, message));
         Ok(None)
     }
 
@@ -101,7 +102,8 @@ impl Deck<'_, '_, '_> {
         match self.package.relationships(part) {
             Err(PartitionError::Corrupt { reason, .. }) => {
                 let message = format!("relationships were not read: {reason}");
-                self.cx.warn(Warning::on_page(WarningCode::PartUnreadable, page, message));
+                self.cx
+                    .warn(Warning::on_page(WarningCode::PartUnreadable, page, message));
                 Ok(Relationships::default())
             }
             other => other,

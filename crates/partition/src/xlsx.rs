@@ -139,7 +139,8 @@ impl Workbook<'_, '_, '_> {
                  {max_cells} cells (setting `limits.max_table_cells`)",
                 found.without_html, page.name
             );
-            self.cx.warn(Warning::on_page(WarningCode::Truncated, page.number, message));
+            self.cx
+                .warn(Warning::on_page(WarningCode::Truncated, page.number, message));
         }
         for element in found.elements {
             self.emit(element, page)?;

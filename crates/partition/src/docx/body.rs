@@ -168,7 +168,10 @@ impl Body<'_, '_, '_> {
             }
         }
         if !comments.is_empty() {
-            element.metadata.extra.insert("comments".to_owned(), Value::Array(comments));
+            element
+                .metadata
+                .extra
+                .insert("comments".to_owned(), Value::Array(comments));
         }
         self.emit(element)
     }
@@ -281,11 +284,16 @@ impl Body<'_, '_, '_> {
                 let at = element.metadata.links.len();
                 inline.describe("", &mut element.metadata);
                 // Offsets within a cell say nothing about the table's text.
-                element.metadata.links[at..].iter_mut().for_each(|link| link.start_index = -1);
+                element.metadata.links[at..]
+                    .iter_mut()
+                    .for_each(|link| link.start_index = -1);
                 comments.extend(self.comments_of(inline));
             }
             if !comments.is_empty() {
-                element.metadata.extra.insert("comments".to_owned(), Value::Array(comments));
+                element
+                    .metadata
+                    .extra
+                    .insert("comments".to_owned(), Value::Array(comments));
             }
             self.emit(element)?;
         }
@@ -406,7 +414,9 @@ impl Body<'_, '_, '_> {
             let Some((_, id)) = parts.iter().find(|(kind, _)| shown && kind == name) else {
                 continue;
             };
-            let Some(part) = self.relationships.part(id) else { continue };
+            let Some(part) = self.relationships.part(id) else {
+                continue;
+            };
             let root = match self.package.xml(part) {
                 Err(PartitionError::Corrupt { reason, .. }) => {
                     let message = format!("a page header or footer was not read: {reason}");

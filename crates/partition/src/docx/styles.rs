@@ -7,6 +7,9 @@ use crate::ooxml::xml::{Node, Ns};
 /// Styles followed along `basedOn`; files of real life have fewer than ten.
 const MAX_CHAIN: usize = 32;
 
+/// Bytes of a style's id. Ids are looked up for each paragraph; real ones are short.
+const MAX_ID: usize = 255;
+
 /// What a paragraph is by its style.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
@@ -43,14 +46,16 @@ impl Styles {
     pub(super) fn read(root: &Node) -> Self {
         let mut styles = Self::default();
         for node in root.elements().filter(|n| n.is(Ns::W, "style")) {
-            let Some(id) = node.attr("styleId") else { continue };
+            let Some(id) = node.attr("styleId").filter(|id| id.len() <= MAX_ID) else {
+                continue;
+            };
             let value = |path: &[&str]| node.path(Ns::W, path).and_then(|n| n.attr("val"));
             let flag = |name: &str| node.path(Ns::W, &["rPr", name]).map(on);
             if node.attr("type") == Some("paragraph") && node.attr("default").is_some_and(|v| v == "1" || v == "true") {
                 styles.default_paragraph = Some(id.to_owned());
             }
             let style = Style {
-                based_on: value(&["basedOn"]).map(str::to_owned),
+                based_on: value(&["basedOn"]).filter(|id| id.len() <= MAX_ID).map(str::to_owned),
                 role: role_of_name(value(&["name"]).unwrap_or(id)),
                 outline_level: value(&["pPr", "outlineLvl"]).and_then(|v| v.parse().ok()),
                 number: value(&["pPr", "numPr", "numId"]).map(str::to_owned),
@@ -91,7 +96,9 @@ impl Styles {
     }
 
     fn chain<'s>(&'s self, id: Option<&'s str>) -> impl Iterator<Item = &'s Style> {
-        let first = id.or(self.default_paragraph.as_deref()).and_then(|id| self.by_id.get(id));
+        let first = id
+            .or(self.default_paragraph.as_deref())
+            .and_then(|id| self.by_id.get(id));
         std::iter::successors(first, |style| self.by_id.get(style.based_on.as_deref()?)).take(MAX_CHAIN)
     }
 }
@@ -129,8 +136,9 @@ fn role_of_name(name: &str) -> Option<Role> {
         "caption" | "figure caption" | "table caption" | "image caption" | "figure" | "table" | "illustration" => {
             Role::Caption
         }
-        "source code" | "html preformatted" | "preformatted text" | "code" | "code block" | "macro text"
-        | "macro" => Role::Code,
+        "source code" | "html preformatted" | "preformatted text" | "code" | "code block" | "macro text" | "macro" => {
+            Role::Code
+        }
         _ => return None,
     })
 }

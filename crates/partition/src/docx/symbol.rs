@@ -4,7 +4,11 @@
 pub(super) fn symbol(font: &str, code: &str) -> Option<char> {
     let code = u32::from_str_radix(code, 16).ok()?;
     // Symbol fonts are addressed in a private-use range or directly.
-    let position = if (0xF000..=0xF0FF).contains(&code) { code - 0xF000 } else { code };
+    let position = if (0xF000..=0xF0FF).contains(&code) {
+        code - 0xF000
+    } else {
+        code
+    };
     let font = font.to_ascii_lowercase();
     let found = if font.starts_with("wingdings 2") {
         wingdings2(position)
@@ -20,13 +24,52 @@ pub(super) fn symbol(font: &str, code: &str) -> Option<char> {
 
 fn wingdings(position: u32) -> Option<char> {
     Some(match position {
-        0x21 => '✏', 0x22 => '✂', 0x28 => '☎', 0x2A => '✉', 0x36 => '⌛', 0x4A => '☺', 0x4B => '😐', 0x4C => '☹',
-        0x4D => '💣', 0x4E => '☠', 0x46 => '☞', 0x45 => '☜', 0x52 => '☼', 0x54 => '❄', 0x6C => '●', 0x6D => '❍',
-        0x6E => '■', 0x6F | 0x70 | 0xA8 => '□', 0x71 => '❑', 0x72 => '❒', 0x73 => '⬧', 0x74 => '⧫', 0x75 => '◆',
-        0x76 => '❖', 0x77 => '⬥', 0x9F | 0x9E => '•', 0xA1 => '○', 0xA7 => '▪', 0xAB => '★', 0xD8 => '➢',
-        0xDF => '←', 0xE0 => '→', 0xE1 => '↑', 0xE2 => '↓', 0xE8 => '➔', 0xEF => '⇦', 0xF0 => '⇨', 0xF1 => '⇧',
-        0xF2 => '⇩', 0xF3 => '⬄', 0xFB => '✗', 0xFC => '✓', 0xFD => '☒', 0xFE => '☑',
-        0x80 => '⓪', 0x81..=0x8A => return char::from_u32(0x2460 + position - 0x81),
+        0x21 => '✏',
+        0x22 => '✂',
+        0x28 => '☎',
+        0x2A => '✉',
+        0x36 => '⌛',
+        0x4A => '☺',
+        0x4B => '😐',
+        0x4C => '☹',
+        0x4D => '💣',
+        0x4E => '☠',
+        0x46 => '☞',
+        0x45 => '☜',
+        0x52 => '☼',
+        0x54 => '❄',
+        0x6C => '●',
+        0x6D => '❍',
+        0x6E => '■',
+        0x6F | 0x70 | 0xA8 => '□',
+        0x71 => '❑',
+        0x72 => '❒',
+        0x73 => '⬧',
+        0x74 => '⧫',
+        0x75 => '◆',
+        0x76 => '❖',
+        0x77 => '⬥',
+        0x9F | 0x9E => '•',
+        0xA1 => '○',
+        0xA7 => '▪',
+        0xAB => '★',
+        0xD8 => '➢',
+        0xDF => '←',
+        0xE0 => '→',
+        0xE1 => '↑',
+        0xE2 => '↓',
+        0xE8 => '➔',
+        0xEF => '⇦',
+        0xF0 => '⇨',
+        0xF1 => '⇧',
+        0xF2 => '⇩',
+        0xF3 => '⬄',
+        0xFB => '✗',
+        0xFC => '✓',
+        0xFD => '☒',
+        0xFE => '☑',
+        0x80 => '⓪',
+        0x81..=0x8A => return char::from_u32(0x2460 + position - 0x81),
         0x8C..=0x95 => return char::from_u32(0x2776 + position - 0x8C),
         _ => return None,
     })
@@ -34,7 +77,12 @@ fn wingdings(position: u32) -> Option<char> {
 
 fn wingdings2(position: u32) -> Option<char> {
     Some(match position {
-        0x4F => '✗', 0x50 => '✓', 0x51 | 0x53 => '☒', 0x52 => '☑', 0xA3 => '□', 0x97 | 0x98 => '●',
+        0x4F => '✗',
+        0x50 => '✓',
+        0x51 | 0x53 => '☒',
+        0x52 => '☑',
+        0xA3 => '□',
+        0x97 | 0x98 => '●',
         _ => return None,
     })
 }

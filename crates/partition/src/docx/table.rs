@@ -95,7 +95,11 @@ impl Grid {
             return (Merge::None, 1);
         };
         let span = properties.child(Ns::W, "gridSpan").map_or(1, span_of).max(1);
-        let value = |name: &str| properties.child(Ns::W, name).map(|n| n.attr("val").unwrap_or("continue"));
+        let value = |name: &str| {
+            properties
+                .child(Ns::W, name)
+                .map(|n| n.attr("val").unwrap_or("continue"))
+        };
         let merge = match (value("vMerge"), value("hMerge")) {
             (_, Some("continue")) => Merge::Left,
             (Some("restart"), _) => Merge::Start,

@@ -91,7 +91,8 @@ fn part(node: &Node, name: &str) -> String {
 }
 
 fn property<'n>(node: &'n Node, properties: &str, name: &str) -> Option<&'n str> {
-    node.path(Ns::M, &[properties, name]).map(|n| n.attr("val").unwrap_or(""))
+    node.path(Ns::M, &[properties, name])
+        .map(|n| n.attr("val").unwrap_or(""))
 }
 
 fn fraction(node: &Node, out: &mut String) {
@@ -119,9 +120,9 @@ fn script(node: &Node, mark: &str, name: &str, out: &mut String) {
 
 /// The base of a script: in braces unless it is one character or one command.
 fn group(base: &str) -> String {
-    let command = base.strip_prefix('\\').is_some_and(|name| {
-        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphabetic())
-    });
+    let command = base
+        .strip_prefix('\\')
+        .is_some_and(|name| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphabetic()));
     if base.chars().count() == 1 || command {
         base.to_owned()
     } else {
@@ -172,7 +173,11 @@ fn delimiters(node: &Node, out: &mut String) {
 }
 
 fn fence(sign: &str) -> String {
-    if sign.is_empty() { ".".to_owned() } else { plain_fence(sign) }
+    if sign.is_empty() {
+        ".".to_owned()
+    } else {
+        plain_fence(sign)
+    }
 }
 
 fn plain_fence(sign: &str) -> String {
@@ -189,8 +194,8 @@ fn plain_fence(sign: &str) -> String {
 
 fn function_name(name: &str) -> String {
     const KNOWN: &[&str] = &[
-        "sin", "cos", "tan", "cot", "sec", "csc", "sinh", "cosh", "tanh", "coth", "arcsin", "arccos", "arctan",
-        "log", "ln", "lg", "exp", "lim", "max", "min", "sup", "inf", "det", "dim", "ker", "gcd", "deg", "arg",
+        "sin", "cos", "tan", "cot", "sec", "csc", "sinh", "cosh", "tanh", "coth", "arcsin", "arccos", "arctan", "log",
+        "ln", "lg", "exp", "lim", "max", "min", "sup", "inf", "det", "dim", "ker", "gcd", "deg", "arg",
     ];
     let end = name.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(name.len());
     match KNOWN.contains(&&name[..end]) {
@@ -277,23 +282,99 @@ fn separate(out: &mut String) {
 
 fn command(c: char) -> &'static str {
     match c {
-        'α' => "\\alpha", 'β' => "\\beta", 'γ' => "\\gamma", 'δ' => "\\delta", 'ε' | 'ϵ' => "\\epsilon",
-        'ζ' => "\\zeta", 'η' => "\\eta", 'θ' => "\\theta", 'ι' => "\\iota", 'κ' => "\\kappa", 'λ' => "\\lambda",
-        'μ' => "\\mu", 'ν' => "\\nu", 'ξ' => "\\xi", 'π' => "\\pi", 'ρ' => "\\rho", 'σ' => "\\sigma",
-        'τ' => "\\tau", 'υ' => "\\upsilon", 'φ' => "\\varphi", 'ϕ' => "\\phi", 'χ' => "\\chi", 'ψ' => "\\psi",
-        'ω' => "\\omega", 'Γ' => "\\Gamma", 'Δ' => "\\Delta", 'Θ' => "\\Theta", 'Λ' => "\\Lambda",
-        'Ξ' => "\\Xi", 'Π' => "\\Pi", 'Σ' => "\\Sigma", 'Φ' => "\\Phi", 'Ψ' => "\\Psi", 'Ω' => "\\Omega",
-        '±' => "\\pm", '∓' => "\\mp", '×' => "\\times", '÷' => "\\div", '·' | '⋅' => "\\cdot", '∗' => "\\ast",
-        '≤' => "\\leq", '≥' => "\\geq", '≠' => "\\neq", '≈' => "\\approx", '≡' => "\\equiv", '∼' => "\\sim",
-        '∝' => "\\propto", '≪' => "\\ll", '≫' => "\\gg", '∞' => "\\infty", '∂' => "\\partial", '∇' => "\\nabla",
-        '∈' => "\\in", '∉' => "\\notin", '⊂' => "\\subset", '⊆' => "\\subseteq", '∪' => "\\cup", '∩' => "\\cap",
-        '∅' => "\\emptyset", '∀' => "\\forall", '∃' => "\\exists", '∧' => "\\wedge", '∨' => "\\vee", '¬' => "\\neg",
-        '→' => "\\rightarrow", '←' => "\\leftarrow", '↔' => "\\leftrightarrow", '⇒' => "\\Rightarrow",
-        '⇔' => "\\Leftrightarrow", '…' => "\\ldots", '⋯' => "\\cdots", '∑' => "\\sum", '∏' => "\\prod",
-        '∫' => "\\int", '∬' => "\\iint", '∭' => "\\iiint", '∮' => "\\oint", '√' => "\\surd", '°' => "^{\\circ}",
-        '⋃' => "\\bigcup", '⋂' => "\\bigcap", '⌈' => "\\lceil", '⌉' => "\\rceil", '⌊' => "\\lfloor", '⌋' => "\\rfloor",
-        '⟨' => "\\langle", '⟩' => "\\rangle", '‖' => "\\|", 'ℝ' => "\\mathbb{R}", 'ℕ' => "\\mathbb{N}",
-        'ℤ' => "\\mathbb{Z}", 'ℚ' => "\\mathbb{Q}", 'ℂ' => "\\mathbb{C}",
+        'α' => "\\alpha",
+        'β' => "\\beta",
+        'γ' => "\\gamma",
+        'δ' => "\\delta",
+        'ε' | 'ϵ' => "\\epsilon",
+        'ζ' => "\\zeta",
+        'η' => "\\eta",
+        'θ' => "\\theta",
+        'ι' => "\\iota",
+        'κ' => "\\kappa",
+        'λ' => "\\lambda",
+        'μ' => "\\mu",
+        'ν' => "\\nu",
+        'ξ' => "\\xi",
+        'π' => "\\pi",
+        'ρ' => "\\rho",
+        'σ' => "\\sigma",
+        'τ' => "\\tau",
+        'υ' => "\\upsilon",
+        'φ' => "\\varphi",
+        'ϕ' => "\\phi",
+        'χ' => "\\chi",
+        'ψ' => "\\psi",
+        'ω' => "\\omega",
+        'Γ' => "\\Gamma",
+        'Δ' => "\\Delta",
+        'Θ' => "\\Theta",
+        'Λ' => "\\Lambda",
+        'Ξ' => "\\Xi",
+        'Π' => "\\Pi",
+        'Σ' => "\\Sigma",
+        'Φ' => "\\Phi",
+        'Ψ' => "\\Psi",
+        'Ω' => "\\Omega",
+        '±' => "\\pm",
+        '∓' => "\\mp",
+        '×' => "\\times",
+        '÷' => "\\div",
+        '·' | '⋅' => "\\cdot",
+        '∗' => "\\ast",
+        '≤' => "\\leq",
+        '≥' => "\\geq",
+        '≠' => "\\neq",
+        '≈' => "\\approx",
+        '≡' => "\\equiv",
+        '∼' => "\\sim",
+        '∝' => "\\propto",
+        '≪' => "\\ll",
+        '≫' => "\\gg",
+        '∞' => "\\infty",
+        '∂' => "\\partial",
+        '∇' => "\\nabla",
+        '∈' => "\\in",
+        '∉' => "\\notin",
+        '⊂' => "\\subset",
+        '⊆' => "\\subseteq",
+        '∪' => "\\cup",
+        '∩' => "\\cap",
+        '∅' => "\\emptyset",
+        '∀' => "\\forall",
+        '∃' => "\\exists",
+        '∧' => "\\wedge",
+        '∨' => "\\vee",
+        '¬' => "\\neg",
+        '→' => "\\rightarrow",
+        '←' => "\\leftarrow",
+        '↔' => "\\leftrightarrow",
+        '⇒' => "\\Rightarrow",
+        '⇔' => "\\Leftrightarrow",
+        '…' => "\\ldots",
+        '⋯' => "\\cdots",
+        '∑' => "\\sum",
+        '∏' => "\\prod",
+        '∫' => "\\int",
+        '∬' => "\\iint",
+        '∭' => "\\iiint",
+        '∮' => "\\oint",
+        '√' => "\\surd",
+        '°' => "^{\\circ}",
+        '⋃' => "\\bigcup",
+        '⋂' => "\\bigcap",
+        '⌈' => "\\lceil",
+        '⌉' => "\\rceil",
+        '⌊' => "\\lfloor",
+        '⌋' => "\\rfloor",
+        '⟨' => "\\langle",
+        '⟩' => "\\rangle",
+        '‖' => "\\|",
+        'ℝ' => "\\mathbb{R}",
+        'ℕ' => "\\mathbb{N}",
+        'ℤ' => "\\mathbb{Z}",
+        'ℚ' => "\\mathbb{Q}",
+        'ℂ' => "\\mathbb{C}",
         _ => "",
     }
 }
@@ -325,13 +406,29 @@ mod tests {
     fn sums_roots_fences_and_functions() {
         let sum = format!(
             "<m:nary><m:naryPr><m:chr m:val=\"∑\"/></m:naryPr><m:sub>{}</m:sub><m:sup>{}</m:sup><m:e>{}</m:e></m:nary>",
-            run("i=1"), run("n"), run("i")
+            run("i=1"),
+            run("n"),
+            run("i")
         );
         assert_eq!(tex(&sum), "\\sum_{i=1}^{n}i");
-        assert_eq!(tex(&format!("<m:rad><m:deg/><m:e>{}</m:e></m:rad>", run("x"))), "\\sqrt{x}");
-        assert_eq!(tex(&format!("<m:rad><m:deg>{}</m:deg><m:e>{}</m:e></m:rad>", run("3"), run("x"))), "\\sqrt[3]{x}");
+        assert_eq!(
+            tex(&format!("<m:rad><m:deg/><m:e>{}</m:e></m:rad>", run("x"))),
+            "\\sqrt{x}"
+        );
+        assert_eq!(
+            tex(&format!(
+                "<m:rad><m:deg>{}</m:deg><m:e>{}</m:e></m:rad>",
+                run("3"),
+                run("x")
+            )),
+            "\\sqrt[3]{x}"
+        );
         assert_eq!(tex(&format!("<m:d><m:e>{}</m:e></m:d>", run("a+b"))), "(a+b)");
-        let sine = format!("<m:func><m:fName>{}</m:fName><m:e>{}</m:e></m:func>", run("sin"), run("x"));
+        let sine = format!(
+            "<m:func><m:fName>{}</m:fName><m:e>{}</m:e></m:func>",
+            run("sin"),
+            run("x")
+        );
         assert_eq!(tex(&sine), "\\sin x");
         assert_eq!(tex(&run("αx≤2π")), "\\alpha x\\leq 2\\pi");
     }
@@ -339,7 +436,16 @@ mod tests {
     #[test]
     fn matrices() {
         let cell = |t: &str| format!("<m:e>{}</m:e>", run(t));
-        let rows = format!("<m:mr>{}{}</m:mr><m:mr>{}{}</m:mr>", cell("a"), cell("b"), cell("c"), cell("d"));
-        assert_eq!(tex(&format!("<m:m>{rows}</m:m>")), "\\begin{matrix}a & b \\\\ c & d\\end{matrix}");
+        let rows = format!(
+            "<m:mr>{}{}</m:mr><m:mr>{}{}</m:mr>",
+            cell("a"),
+            cell("b"),
+            cell("c"),
+            cell("d")
+        );
+        assert_eq!(
+            tex(&format!("<m:m>{rows}</m:m>")),
+            "\\begin{matrix}a & b \\\\ c & d\\end{matrix}"
+        );
     }
 }

@@ -29,11 +29,17 @@ pub(crate) fn rels(items: &[(&str, &str, &str)]) -> String {
     let items: String = items
         .iter()
         .map(|(id, kind, target)| {
-            let mode = if target.contains("://") { r#" TargetMode="External""# } else { "" };
+            let mode = if target.contains("://") {
+                r#" TargetMode="External""#
+            } else {
+                ""
+            };
             format!(r#"<Relationship Id="{id}" Type="http://x/relationships/{kind}" Target="{target}"{mode}/>"#)
         })
         .collect();
-    format!(r#"<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">{items}</Relationships>"#)
+    format!(
+        r#"<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">{items}</Relationships>"#
+    )
 }
 
 type Reader = fn(&[u8], &mut Context) -> Result<(), PartitionError>;

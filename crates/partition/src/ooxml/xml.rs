@@ -49,14 +49,16 @@ impl Ns {
         match *uri {
             "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
             | "http://purl.oclc.org/ooxml/wordprocessingml/main" => Self::W,
-            "http://schemas.openxmlformats.org/drawingml/2006/main"
-            | "http://purl.oclc.org/ooxml/drawingml/main" => Self::A,
+            "http://schemas.openxmlformats.org/drawingml/2006/main" | "http://purl.oclc.org/ooxml/drawingml/main" => {
+                Self::A
+            }
             "http://schemas.openxmlformats.org/presentationml/2006/main"
             | "http://purl.oclc.org/ooxml/presentationml/main" => Self::P,
             "http://schemas.openxmlformats.org/officeDocument/2006/math"
             | "http://purl.oclc.org/ooxml/officeDocument/math" => Self::M,
-            "http://schemas.openxmlformats.org/drawingml/2006/chart"
-            | "http://purl.oclc.org/ooxml/drawingml/chart" => Self::C,
+            "http://schemas.openxmlformats.org/drawingml/2006/chart" | "http://purl.oclc.org/ooxml/drawingml/chart" => {
+                Self::C
+            }
             "http://schemas.openxmlformats.org/drawingml/2006/diagram"
             | "http://purl.oclc.org/ooxml/drawingml/diagram" => Self::Dgm,
             "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -129,20 +131,6 @@ impl Node {
             node = node.child(ns, name)?;
         }
         Some(node)
-    }
-
-    /// The first element with this name at any depth below.
-    pub(crate) fn find(&self, ns: Ns, name: &str) -> Option<&Node> {
-        let mut open: Vec<&Node> = vec![self];
-        while let Some(node) = open.pop() {
-            if node.is(ns, name) && !std::ptr::eq(node, self) {
-                return Some(node);
-            }
-            let at = open.len();
-            open.extend(node.elements());
-            open[at..].reverse();
-        }
-        None
     }
 
     /// Visits this element and those below in document order; `visit` says whether to go deeper.
@@ -306,8 +294,8 @@ impl<'a> XmlReader<'a> {
             if attr.key.as_namespace_binding().is_some() {
                 continue;
             }
-            let reference = attr.key.prefix().is_some()
-                && Ns::of(&self.reader.resolver().resolve_attribute(attr.key).0) == Ns::R;
+            let reference =
+                attr.key.prefix().is_some() && Ns::of(&self.reader.resolver().resolve_attribute(attr.key).0) == Ns::R;
             let value = attr
                 .normalized_value(XmlVersion::Explicit1_0)
                 .map_err(|e| self.corrupt(e))?;
@@ -349,18 +337,16 @@ fn intern(names: &mut HashSet<Rc<str>>, name: &str) -> Rc<str> {
 }
 
 /// The root element of a part.
-pub(crate) fn parse(
-    text: &str,
-    format: &'static str,
-    part: &str,
-    max_depth: u32,
-) -> Result<Node, PartitionError> {
+pub(crate) fn parse(text: &str, format: &'static str, part: &str, max_depth: u32) -> Result<Node, PartitionError> {
     let mut reader = XmlReader::new(text, format, part, max_depth);
     loop {
         match reader.token()? {
             Token::Start(start) => return reader.subtree(start),
             Token::Eof => {
-                return Err(PartitionError::corrupt(format, format_args!("{part}: it holds no XML element")));
+                return Err(PartitionError::corrupt(
+                    format,
+                    format_args!("{part}: it holds no XML element"),
+                ));
             }
             Token::End | Token::Text(_) => {}
         }
