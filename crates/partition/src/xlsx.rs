@@ -19,6 +19,9 @@ use styles::Formats;
 
 const FORMAT: &str = "XLSX";
 
+/// Makes elements of a part.
+type ReadPart = fn(&Node) -> Vec<Element>;
+
 type Result<T> = std::result::Result<T, PartitionError>;
 
 struct Workbook<'a, 'c, 'b> {
@@ -157,17 +160,17 @@ impl Workbook<'_, '_, '_> {
             return Ok(());
         };
         let relationships = self.package.relationships(part)?;
-        let mut embedded: Vec<(&str, fn(&Node) -> Vec<Element>)> = Vec::new();
+        let mut embedded: Vec<(&str, ReadPart)> = Vec::new();
         let mut elements = Vec::new();
         root.walk(&mut |node| match (node.ns, &*node.name) {
             (Ns::C, "chart") => {
                 let part = node.reference("id").and_then(|id| relationships.part(id));
-                embedded.extend(part.map(|p| (p, chart::elements as fn(&Node) -> Vec<Element>)));
+                embedded.extend(part.map(|p| (p, chart::elements as ReadPart)));
                 false
             }
             (Ns::Dgm, "relIds") => {
                 let part = node.reference("dm").and_then(|id| relationships.part(id));
-                embedded.extend(part.map(|p| (p, diagram::elements as fn(&Node) -> Vec<Element>)));
+                embedded.extend(part.map(|p| (p, diagram::elements as ReadPart)));
                 false
             }
             (_, "txBody") => {

@@ -274,6 +274,22 @@ impl<'a> XmlReader<'a> {
         }
     }
 
+    /// Skips the rest of an element whose start tag was just read.
+    pub(crate) fn skip(&mut self) -> Result<(), PartitionError> {
+        let mut inside = 1u64;
+        while inside > 0 {
+            match self.reader.read_event() {
+                Ok(Event::Start(_)) => inside += 1,
+                Ok(Event::End(_)) => inside -= 1,
+                Ok(Event::Eof) => return Err(self.corrupt("it ends in the middle of an element")),
+                Ok(_) => {}
+                Err(error) => return Err(self.corrupt(error)),
+            }
+        }
+        self.depth = self.depth.saturating_sub(1);
+        Ok(())
+    }
+
     fn corrupt(&self, reason: impl std::fmt::Display) -> PartitionError {
         PartitionError::corrupt(self.format, format_args!("{}: {reason}", self.part))
     }
