@@ -127,8 +127,17 @@ impl Workbook<'_, '_, '_> {
             return Ok(());
         };
         let max_cells = self.cx.limits.max_table_cells;
-        let sheet = sheet::read(&text, part, &self.book, max_cells)?;
+        let mut sheet = sheet::read(&text, part, &self.book, max_cells)?;
         drop(text);
+        for table in relationships.of_kind("table") {
+            if let Some(root) = self.optional(table, "table definitions", Some(page.number))?
+                && root.attr("headerRowCount") != Some("0")
+            {
+                sheet
+                    .heads
+                    .extend(root.attr("ref").and_then(sheet::area).map(|a| a.top));
+            }
+        }
         let size: u64 = sheet.cells.iter().map(|cell| cell.text.len() as u64).sum();
         self.text_left = self.text_left.checked_sub(size).ok_or_else(|| {
             let limit = self.cx.limits.max_expanded_bytes;

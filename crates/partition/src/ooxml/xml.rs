@@ -161,6 +161,14 @@ impl Node {
         text
     }
 
+    fn push_child(&mut self, child: Child) {
+        // Most elements have one child, for which a list would otherwise reserve room for four.
+        if self.children.is_empty() {
+            self.children.reserve_exact(1);
+        }
+        self.children.push(child);
+    }
+
     /// Of the alternatives of `mc:AlternateContent` keeps one: the first choice that holds something,
     /// else the fallback. Both show the same, so reading both would repeat it.
     fn choose_alternative(&mut self) {
@@ -255,7 +263,7 @@ impl<'a> XmlReader<'a> {
                 }
                 Token::Text(text) => {
                     elements += 1;
-                    node.children.push(Child::Text(text.into()));
+                    node.push_child(Child::Text(text.into()));
                 }
                 Token::End => {
                     if node.is(Ns::Mc, "AlternateContent") {
@@ -264,7 +272,7 @@ impl<'a> XmlReader<'a> {
                     match open.pop() {
                         Some(parent) => {
                             let child = std::mem::replace(&mut node, parent);
-                            node.children.push(Child::Element(child));
+                            node.push_child(Child::Element(child));
                         }
                         None => return Ok(node),
                     }
@@ -315,6 +323,9 @@ impl<'a> XmlReader<'a> {
             let value = attr
                 .normalized_value(XmlVersion::Explicit1_0)
                 .map_err(|e| self.corrupt(e))?;
+            if attrs.is_empty() {
+                attrs.reserve_exact(1);
+            }
             attrs.push(Attr {
                 reference,
                 name: intern(&mut self.names, attr.key.local_name().into_inner()),

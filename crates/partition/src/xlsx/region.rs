@@ -1,6 +1,6 @@
 //! From cells to elements: areas set apart by empty rows, titles and notes around tables, tables.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use docmill_model::Element;
 
@@ -18,6 +18,13 @@ pub(super) struct Found {
 /// Merged areas by the place of their first cell.
 type Merged = HashMap<(u32, u32), Area>;
 
+/// What a sheet says besides its cells.
+#[derive(Clone, Copy)]
+struct Surroundings<'s> {
+    merged: &'s Merged,
+    heads: &'s HashSet<u32>,
+}
+
 /// Finds the elements of a sheet.
 ///
 /// Rows without an empty row between them belong together, whatever columns they use, unless an empty
@@ -26,6 +33,10 @@ type Merged = HashMap<(u32, u32), Area>;
 /// table.
 pub(super) fn elements(sheet: &Sheet, max_table_cells: u64) -> Found {
     let merged: Merged = sheet.merged.iter().map(|a| ((a.top, a.left), *a)).collect();
+    let surroundings = Surroundings {
+        merged: &merged,
+        heads: &sheet.heads,
+    };
     let rows: Vec<&[Cell]> = sheet.cells.chunk_by(|a, b| a.row == b.row).collect();
     let mut found = Found {
         elements: Vec::new(),
@@ -34,12 +45,12 @@ pub(super) fn elements(sheet: &Sheet, max_table_cells: u64) -> Found {
     for block in blocks(&rows, &merged) {
         let parts = side_by_side(block, &merged);
         if parts.len() < 2 {
-            found.block(block, &merged, max_table_cells);
+            found.block(block, &surroundings, max_table_cells);
             continue;
         }
         for part in &parts {
             let rows: Vec<&[Cell]> = part.chunk_by(|a, b| a.row == b.row).collect();
-            found.block(&rows, &merged, max_table_cells);
+            found.block(&rows, &surroundings, max_table_cells);
         }
     }
     found
@@ -117,14 +128,14 @@ fn side_by_side(block: &[&[Cell]], merged: &Merged) -> Vec<Vec<Cell>> {
 }
 
 impl Found {
-    fn block(&mut self, rows: &[&[Cell]], merged: &Merged, max_cells: u64) {
+    fn block(&mut self, rows: &[&[Cell]], sheet: &Surroundings, max_cells: u64) {
         // A row that an area from above reaches into is part of a table, as is the row the area is in.
         let mut reach = 0;
         let alone: Vec<bool> = rows
             .iter()
             .map(|row| {
                 let number = row.first().map_or(0, |c| c.row);
-                let own = bottom(row, merged);
+                let own = bottom(row, sheet.merged);
                 let covered = reach > number;
                 reach = reach.max(own + 1);
                 row.len() == 1 && own == number && !covered
@@ -139,12 +150,12 @@ impl Found {
         if core.iter().map(|row| row.len()).sum::<usize>() == 1 {
             self.elements.extend(core.iter().flat_map(|row| *row).map(text));
         } else if !core.is_empty() {
-            self.table(core, merged, max_cells);
+            self.table(core, sheet, max_cells);
         }
         self.elements.extend(tail.iter().flat_map(|row| *row).map(text));
     }
 
-    fn table(&mut self, rows: &[&[Cell]], merged: &Merged, max_cells: u64) {
+    fn table(&mut self, rows: &[&[Cell]], sheet: &Surroundings, max_cells: u64) {
         // Columns and rows without any text are left out.
         let mut columns: Vec<u32> = rows.iter().flat_map(|row| row.iter().map(|c| c.column)).collect();
         columns.sort_unstable();
@@ -165,7 +176,11 @@ impl Found {
             }
             return;
         }
-        self.elements.extend(table::element(&grid(rows, &columns, merged)));
+        let mut out = grid(rows, &columns, sheet.merged);
+        if let ([first, ..], [head, _, ..]) = (rows, out.as_mut_slice()) {
+            head.header = first.first().is_some_and(|cell| sheet.heads.contains(&cell.row));
+        }
+        self.elements.extend(table::element(&out));
     }
 }
 

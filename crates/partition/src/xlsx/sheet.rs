@@ -1,6 +1,7 @@
 //! The cells and merged areas of a sheet, streamed: what the sheet says of its extent is not trusted
 //! and nothing is allocated by it.
 
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use quick_xml::Reader;
@@ -37,6 +38,8 @@ pub(super) struct Sheet {
     /// In row order, then by column, no place twice.
     pub(super) cells: Vec<Cell>,
     pub(super) merged: Vec<Area>,
+    /// Rows that the file says are heads of tables.
+    pub(super) heads: HashSet<u32>,
 }
 
 /// What cells need of the workbook.
@@ -101,6 +104,10 @@ pub(super) fn read(text: &str, part: &str, book: &Book, max_cells: u64) -> Resul
                 "t" if cell.is_some() => inside = Inside::Inline,
                 "rPh" => phonetic = true,
                 "mergeCell" => sheet.merged.extend(attribute(&tag, "ref").and_then(|r| area(&r))),
+                // A filter stands on the head of what it filters.
+                "autoFilter" => sheet
+                    .heads
+                    .extend(attribute(&tag, "ref").and_then(|r| area(&r)).map(|a| a.top)),
                 _ => {}
             },
             Event::End(tag) => match tag.local_name().into_inner() {
@@ -248,7 +255,7 @@ pub(super) fn place(reference: &str) -> Option<(u32, u32)> {
 }
 
 /// An area such as `A1:C2`.
-fn area(reference: &str) -> Option<Area> {
+pub(super) fn area(reference: &str) -> Option<Area> {
     let (from, to) = reference.split_once(':')?;
     let ((top, left), (bottom, right)) = (place(from)?, place(to)?);
     (top <= bottom && left <= right).then_some(Area {

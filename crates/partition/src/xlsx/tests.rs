@@ -139,6 +139,21 @@ fn tables_beside_each_other_are_parted_when_they_start_on_different_rows() {
 }
 
 #[test]
+fn rows_the_file_calls_heads_form_the_head() {
+    let rows = cells(&[&["a", "b"], &["1", "2"]]);
+    let head = "<table><thead><tr><th>a</th><th>b</th></tr></thead><tr><td>1</td><td>2</td></tr></table>";
+    let filtered = rows.clone() + r#"<autoFilter ref="A1:B2"/>"#;
+    assert_eq!(html(&read(&filtered, &[]), 0), head);
+    let own = rels(&[("t", "table", "../tables/t.xml")]);
+    let table = format!(r#"<table {S} ref="A1:B2"/>"#);
+    let parts = [
+        ("xl/worksheets/_rels/sheet1.xml.rels", own.as_str()),
+        ("xl/tables/t.xml", &table),
+    ];
+    assert_eq!(html(&read(&rows, &parts), 0), head);
+}
+
+#[test]
 fn two_cells_at_the_ends_of_the_grid_cost_nothing() {
     let document = read(
         r#"<dimension ref="A1:XFD1048576"/><sheetData><row r="1"><c r="A1"><v>1</v></c></row>
