@@ -82,10 +82,24 @@ pub(crate) fn partition(bytes: &[u8], cx: &mut Context) -> Result<()> {
         book.persons = comments::persons(&root);
     }
     let mut number = book.cx.options.starting_page_number;
+    let mut any_read = false;
+    let mut broken = None;
     for node in sheets {
         let name = node.attr("name").unwrap_or_default();
         if let Some(part) = node.reference("id").and_then(|id| relationships.part(id)) {
-            book.sheet(part, Page { number, name })?;
+            match book.sheet(part, Page { number, name }) {
+                // One broken sheet does not cost the others.
+                Err(error @ PartitionError::Corrupt { .. }) => {
+                    let message = format!("the sheet `{name}` was not fully read: {error}");
+                    book.cx
+                        .warn(Warning::on_page(WarningCode::PartUnreadable, number, message));
+                    broken.get_or_insert(error);
+                }
+                other => {
+                    other?;
+                    any_read = true;
+                }
+            }
         }
         book.cx.page_done(PageInfo {
             number,
@@ -94,7 +108,10 @@ pub(crate) fn partition(bytes: &[u8], cx: &mut Context) -> Result<()> {
         });
         number = number.saturating_add(1);
     }
-    Ok(())
+    match broken {
+        Some(error) if !any_read => Err(error),
+        _ => Ok(()),
+    }
 }
 
 impl Workbook<'_, '_, '_> {

@@ -320,9 +320,9 @@ impl<'a> XmlReader<'a> {
             }
             let reference =
                 attr.key.prefix().is_some() && Ns::of(&self.reader.resolver().resolve_attribute(attr.key).0) == Ns::R;
-            let value = attr
-                .normalized_value(XmlVersion::Explicit1_0)
-                .map_err(|e| self.corrupt(e))?;
+            // A value with references that mean nothing is kept as it stands.
+            let value = attr.normalized_value(XmlVersion::Explicit1_0);
+            let value = value.unwrap_or_else(|_| attr.value.clone());
             if attrs.is_empty() {
                 attrs.reserve_exact(1);
             }
@@ -341,14 +341,18 @@ impl<'a> XmlReader<'a> {
     }
 
     fn resolve(&self, reference: &BytesRef) -> Result<String, PartitionError> {
-        if let Some(c) = reference.resolve_char_ref().map_err(|e| self.corrupt(e))? {
-            return Ok(c.to_string());
-        }
-        match quick_xml::escape::resolve_xml_entity(reference) {
-            Some(text) => Ok(text.to_owned()),
-            None => Err(self.corrupt("it uses an entity that XML does not define")),
-        }
+        resolve_reference(reference).ok_or_else(|| self.corrupt("it uses an entity that XML does not define"))
     }
+}
+
+/// The text a character or entity reference stands for; `None` for entities that XML does not define.
+/// Numbers that are no character, which some programs write, give U+FFFD.
+pub(crate) fn resolve_reference(reference: &BytesRef) -> Option<String> {
+    if reference.is_char_ref() {
+        let character = reference.resolve_char_ref().ok().flatten();
+        return Some(character.unwrap_or(char::REPLACEMENT_CHARACTER).to_string());
+    }
+    quick_xml::escape::resolve_xml_entity(reference).map(str::to_owned)
 }
 
 fn intern(names: &mut HashSet<Rc<str>>, name: &str) -> Rc<str> {

@@ -11,6 +11,7 @@ use super::FORMAT;
 use super::styles::Formats;
 use super::value;
 use crate::error::PartitionError;
+use crate::ooxml::xml::resolve_reference;
 
 const MAX_ROW: u32 = 1_048_576;
 const MAX_COLUMN: u32 = 16_384;
@@ -220,14 +221,10 @@ fn piece(event: &Event, part: &str) -> Result<Option<String>, PartitionError> {
     Ok(match event {
         Event::Text(text) => Some(text.xml10_content().into_owned()),
         Event::CData(text) => Some(text.xml10_content().into_owned()),
-        Event::GeneralRef(reference) => {
-            let character = reference.resolve_char_ref().map_err(|e| corrupt(part, e))?;
-            match (character, quick_xml::escape::resolve_xml_entity(reference)) {
-                (Some(c), _) => Some(c.to_string()),
-                (None, Some(text)) => Some(text.to_owned()),
-                (None, None) => return Err(corrupt(part, "it uses an entity that XML does not define")),
-            }
-        }
+        Event::GeneralRef(reference) => match resolve_reference(reference) {
+            Some(text) => Some(text),
+            None => return Err(corrupt(part, "it uses an entity that XML does not define")),
+        },
         _ => None,
     })
 }

@@ -312,6 +312,30 @@ fn a_workbook_without_its_main_part_is_corrupt() {
     assert!(matches!(error, PartitionError::Corrupt { .. }));
 }
 
+#[test]
+fn a_broken_sheet_is_a_warning_beside_a_good_one_and_an_error_alone() {
+    let read = |first: &str, second: &str| {
+        let workbook = format!(
+            r#"<workbook {S}><sheets><sheet name="a" r:id="r1"/><sheet name="b" r:id="r2"/></sheets></workbook>"#
+        );
+        let own = rels(&[("r1", "worksheet", "a.xml"), ("r2", "worksheet", "b.xml")]);
+        let bytes = zip(&[
+            ("xl/workbook.xml", &workbook),
+            ("xl/_rels/workbook.xml.rels", &own),
+            ("xl/a.xml", first),
+            ("xl/b.xml", second),
+        ]);
+        run(partition, &bytes, &ParseLimits::default())
+    };
+    let good =
+        format!(r#"<worksheet {S}><sheetData><row><c t="str"><v>x&#xD800;</v></c></row></sheetData></worksheet>"#);
+    let document = read("<worksheet><a></b>", &good).unwrap();
+    assert_eq!(document.elements[0].text, "x\u{fffd}");
+    assert_eq!(document.warnings[0].page_number, Some(1));
+    let error = read("<worksheet><a></b>", "<worksheet><a></b>").unwrap_err();
+    assert!(matches!(error, PartitionError::Corrupt { .. }));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]

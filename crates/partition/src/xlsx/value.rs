@@ -97,6 +97,10 @@ pub(super) fn number(value: f64) -> String {
     if !value.is_finite() {
         return value.to_string();
     }
+    #[expect(clippy::cast_possible_truncation, reason = "whole and bounded")]
+    if value.fract() == 0.0 && value.abs() < 1e15 {
+        return (value as i64).to_string();
+    }
     let rounded: f64 = format!("{value:.14e}").parse().unwrap_or(value);
     let size = rounded.abs();
     if size == 0.0 {
