@@ -118,11 +118,6 @@ impl<'a> Package<'a> {
         self.max_depth
     }
 
-    /// Name of the format, for errors.
-    pub(crate) fn format(&self) -> &'static str {
-        self.format
-    }
-
     /// The text of a part, decoded to UTF-8; `None` when there is no such part.
     pub(crate) fn text(&mut self, name: &str) -> Result<Option<String>, PartitionError> {
         let Some(&i) = self.index.get(&part_key(name)) else {

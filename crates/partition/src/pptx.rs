@@ -64,19 +64,24 @@ pub(crate) fn partition(bytes: &[u8], cx: &mut Context) -> Result<()> {
         size,
     };
     let mut page = deck.cx.options.starting_page_number;
+    let mut any_read = slides.is_empty();
     for (i, part) in slides.iter().enumerate() {
         if i > 0 {
             deck.emit(Element::new(ElementType::PageBreak, ""), page)?;
             page = page.saturating_add(1);
         }
-        deck.slide(part, page)?;
+        any_read |= deck.slide(part, page)?;
         deck.cx.page_done(PageInfo {
             number: page,
             width: deck.size.map(|s| s.0),
             height: deck.size.map(|s| s.1),
         });
     }
-    Ok(())
+    if any_read {
+        Ok(())
+    } else {
+        Err(PartitionError::corrupt(FORMAT, "none of its slides can be read"))
+    }
 }
 
 impl Deck<'_, '_, '_> {
@@ -93,7 +98,8 @@ impl Deck<'_, '_, '_> {
             Err(error) => return Err(error),
         };
         let message = format!("{what} was not read: {reason}");
-        self.cx.warn(Warning::on_page(WarningCode::PartUnreadable, page, message));
+        self.cx
+            .warn(Warning::on_page(WarningCode::PartUnreadable, page, message));
         Ok(None)
     }
 
@@ -101,16 +107,18 @@ impl Deck<'_, '_, '_> {
         match self.package.relationships(part) {
             Err(PartitionError::Corrupt { reason, .. }) => {
                 let message = format!("relationships were not read: {reason}");
-                self.cx.warn(Warning::on_page(WarningCode::PartUnreadable, page, message));
+                self.cx
+                    .warn(Warning::on_page(WarningCode::PartUnreadable, page, message));
                 Ok(Relationships::default())
             }
             other => other,
         }
     }
 
-    fn slide(&mut self, part: &str, page: u32) -> Result<()> {
+    /// Emits a slide; false when it can't be read.
+    fn slide(&mut self, part: &str, page: u32) -> Result<bool> {
         let Some(root) = self.optional(part, "a slide", page)? else {
-            return Ok(());
+            return Ok(false);
         };
         let relationships = self.relationships(part, page)?;
         if self.cx.options.include_slide_notes {
@@ -136,7 +144,7 @@ impl Deck<'_, '_, '_> {
                 }
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     fn embedded(&mut self, part: &str, what: &str, elements: fn(&Node) -> Vec<Element>, page: u32) -> Result<()> {

@@ -19,6 +19,9 @@ use styles::Formats;
 
 const FORMAT: &str = "XLSX";
 
+/// Makes elements of a part.
+type ReadPart = fn(&Node) -> Vec<Element>;
+
 type Result<T> = std::result::Result<T, PartitionError>;
 
 struct Workbook<'a, 'c, 'b> {
@@ -79,10 +82,24 @@ pub(crate) fn partition(bytes: &[u8], cx: &mut Context) -> Result<()> {
         book.persons = comments::persons(&root);
     }
     let mut number = book.cx.options.starting_page_number;
+    let mut any_read = false;
+    let mut broken = None;
     for node in sheets {
         let name = node.attr("name").unwrap_or_default();
         if let Some(part) = node.reference("id").and_then(|id| relationships.part(id)) {
-            book.sheet(part, Page { number, name })?;
+            match book.sheet(part, Page { number, name }) {
+                // One broken sheet does not cost the others.
+                Err(error @ PartitionError::Corrupt { .. }) => {
+                    let message = format!("the sheet `{name}` was not fully read: {error}");
+                    book.cx
+                        .warn(Warning::on_page(WarningCode::PartUnreadable, number, message));
+                    broken.get_or_insert(error);
+                }
+                other => {
+                    other?;
+                    any_read = true;
+                }
+            }
         }
         book.cx.page_done(PageInfo {
             number,
@@ -91,7 +108,10 @@ pub(crate) fn partition(bytes: &[u8], cx: &mut Context) -> Result<()> {
         });
         number = number.saturating_add(1);
     }
-    Ok(())
+    match broken {
+        Some(error) if !any_read => Err(error),
+        _ => Ok(()),
+    }
 }
 
 impl Workbook<'_, '_, '_> {
@@ -124,8 +144,17 @@ impl Workbook<'_, '_, '_> {
             return Ok(());
         };
         let max_cells = self.cx.limits.max_table_cells;
-        let sheet = sheet::read(&text, part, &self.book, max_cells)?;
+        let mut sheet = sheet::read(&text, part, &self.book, max_cells)?;
         drop(text);
+        for table in relationships.of_kind("table") {
+            if let Some(root) = self.optional(table, "table definitions", Some(page.number))?
+                && root.attr("headerRowCount") != Some("0")
+            {
+                sheet
+                    .heads
+                    .extend(root.attr("ref").and_then(sheet::area).map(|a| a.top));
+            }
+        }
         let size: u64 = sheet.cells.iter().map(|cell| cell.text.len() as u64).sum();
         self.text_left = self.text_left.checked_sub(size).ok_or_else(|| {
             let limit = self.cx.limits.max_expanded_bytes;
@@ -139,7 +168,8 @@ impl Workbook<'_, '_, '_> {
                  {max_cells} cells (setting `limits.max_table_cells`)",
                 found.without_html, page.name
             );
-            self.cx.warn(Warning::on_page(WarningCode::Truncated, page.number, message));
+            self.cx
+                .warn(Warning::on_page(WarningCode::Truncated, page.number, message));
         }
         for element in found.elements {
             self.emit(element, page)?;
@@ -156,17 +186,17 @@ impl Workbook<'_, '_, '_> {
             return Ok(());
         };
         let relationships = self.package.relationships(part)?;
-        let mut embedded: Vec<(&str, fn(&Node) -> Vec<Element>)> = Vec::new();
+        let mut embedded: Vec<(&str, ReadPart)> = Vec::new();
         let mut elements = Vec::new();
         root.walk(&mut |node| match (node.ns, &*node.name) {
             (Ns::C, "chart") => {
                 let part = node.reference("id").and_then(|id| relationships.part(id));
-                embedded.extend(part.map(|p| (p, chart::elements as fn(&Node) -> Vec<Element>)));
+                embedded.extend(part.map(|p| (p, chart::elements as ReadPart)));
                 false
             }
             (Ns::Dgm, "relIds") => {
                 let part = node.reference("dm").and_then(|id| relationships.part(id));
-                embedded.extend(part.map(|p| (p, diagram::elements as fn(&Node) -> Vec<Element>)));
+                embedded.extend(part.map(|p| (p, diagram::elements as ReadPart)));
                 false
             }
             (_, "txBody") => {

@@ -9,6 +9,8 @@ use crate::ooxml::xml::{Node, Ns};
 const LEVELS: usize = 9;
 /// Characters of a level's text that are used; the format allows 31.
 const MAX_LEVEL_TEXT: usize = 64;
+/// Bytes of an id; ids are small numbers.
+const MAX_ID: usize = 64;
 
 #[derive(Clone, Debug)]
 struct Level {
@@ -55,7 +57,9 @@ pub(super) enum Mark {
 impl Numbering {
     pub(super) fn read(root: &Node) -> Self {
         let mut numbering = Self::default();
-        for node in root.elements() {
+        let short = |name: &str, node: &Node| node.attr(name).is_none_or(|id| id.len() <= MAX_ID);
+        let short = |node: &&Node| short("abstractNumId", node) && short("numId", node);
+        for node in root.elements().filter(short) {
             if node.is(Ns::W, "abstractNum") {
                 let levels = node.elements().filter(|n| n.is(Ns::W, "lvl")).filter_map(read_level);
                 let definition = Abstract {
@@ -119,7 +123,11 @@ impl Numbering {
                     let format = level.map_or("decimal", |level| level.format.as_str());
                     format_number(number, if current.legal { "decimal" } else { format })
                 });
-                if label.is_empty() { Mark::Blank } else { Mark::Label(label) }
+                if label.is_empty() {
+                    Mark::Blank
+                } else {
+                    Mark::Label(label)
+                }
             }
         })
     }
@@ -134,7 +142,11 @@ fn read_level(node: &Node) -> Option<(usize, Level)> {
     let level = Level {
         start: value(node, "start").and_then(|v| v.parse().ok()).unwrap_or(0),
         format: value(node, "numFmt").unwrap_or("decimal").to_owned(),
-        text: value(node, "lvlText").unwrap_or_default().chars().take(MAX_LEVEL_TEXT).collect(),
+        text: value(node, "lvlText")
+            .unwrap_or_default()
+            .chars()
+            .take(MAX_LEVEL_TEXT)
+            .collect(),
         legal: node.child(Ns::W, "isLgl").is_some_and(super::styles::on),
         restart: value(node, "lvlRestart").and_then(|v| v.parse().ok()),
     };
@@ -143,7 +155,10 @@ fn read_level(node: &Node) -> Option<(usize, Level)> {
 
 fn read_instance(node: &Node) -> Instance {
     let mut instance = Instance {
-        abstract_id: value(node, "abstractNumId").unwrap_or_default().to_owned(),
+        abstract_id: value(node, "abstractNumId")
+            .filter(|id| id.len() <= MAX_ID)
+            .unwrap_or_default()
+            .to_owned(),
         ..Default::default()
     };
     for change in node.elements().filter(|n| n.is(Ns::W, "lvlOverride")) {
@@ -207,7 +222,11 @@ mod tests {
     #[test]
     fn levels_count_restart_and_combine() {
         let mut n = numbering(
-            &[level(0, "decimal", "%1."), level(1, "decimal", "%1.%2"), level(2, "lowerLetter", "%3)")],
+            &[
+                level(0, "decimal", "%1."),
+                level(1, "decimal", "%1.%2"),
+                level(2, "lowerLetter", "%3)"),
+            ],
             r#"<w:num w:numId="1"><w:abstractNumId w:val="0"/></w:num>"#,
         );
         let steps = [("1", 0), ("1", 1), ("1", 1), ("1", 2), ("1", 0), ("1", 1), ("1", 2)];

@@ -10,19 +10,37 @@ pub(crate) fn format_number(n: i64, format: &str) -> String {
         "upperLetter" => letters(n, 'A'),
         "lowerLetter" => letters(n, 'a'),
         "ordinal" => ordinal(n),
-        "decimalEnclosedCircle" | "decimalEnclosedCircleChinese" if (1..=20).contains(&n) => {
-            u32::try_from(n).ok().and_then(|n| char::from_u32(0x245F + n)).map(String::from).unwrap_or_default()
-        }
-        "chineseCounting" | "chineseCountingThousand" | "taiwaneseCounting" | "taiwaneseCountingThousand"
-        | "japaneseCounting" | "ideographDigital" | "japaneseDigitalTenThousand" => han(n),
+        "decimalEnclosedCircle" | "decimalEnclosedCircleChinese" if (1..=20).contains(&n) => u32::try_from(n)
+            .ok()
+            .and_then(|n| char::from_u32(0x245F + n))
+            .map(String::from)
+            .unwrap_or_default(),
+        "chineseCounting"
+        | "chineseCountingThousand"
+        | "taiwaneseCounting"
+        | "taiwaneseCountingThousand"
+        | "japaneseCounting"
+        | "ideographDigital"
+        | "japaneseDigitalTenThousand" => han(n),
         _ => n.to_string(),
     }
 }
 
 fn roman(n: i64) -> String {
     const SIGNS: &[(i64, &str)] = &[
-        (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"),
-        (50, "l"), (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
+        (1000, "m"),
+        (900, "cm"),
+        (500, "d"),
+        (400, "cd"),
+        (100, "c"),
+        (90, "xc"),
+        (50, "l"),
+        (40, "xl"),
+        (10, "x"),
+        (9, "ix"),
+        (5, "v"),
+        (4, "iv"),
+        (1, "i"),
     ];
     if !(1..4000).contains(&n) {
         return n.to_string();
@@ -62,7 +80,13 @@ fn ordinal(n: i64) -> String {
 
 fn han(n: i64) -> String {
     const DIGITS: [char; 10] = ['〇', '一', '二', '三', '四', '五', '六', '七', '八', '九'];
-    let digit = |d: i64| usize::try_from(d).ok().and_then(|d| DIGITS.get(d)).copied().unwrap_or('〇');
+    let digit = |d: i64| {
+        usize::try_from(d)
+            .ok()
+            .and_then(|d| DIGITS.get(d))
+            .copied()
+            .unwrap_or('〇')
+    };
     match n {
         0..=9 => digit(n).to_string(),
         10..=99 => {

@@ -113,7 +113,10 @@ mod tests {
             (0, Bullet::Sign),
             (0, number("romanUcParenBoth")),
         ];
-        let labels: Vec<_> = steps.iter().map(|(level, b)| counters.next(*level, b).unwrap_or_default()).collect();
+        let labels: Vec<_> = steps
+            .iter()
+            .map(|(level, b)| counters.next(*level, b).unwrap_or_default())
+            .collect();
         assert_eq!(labels, ["1.", "a)", "b)", "2.", "a)", "", "(I)"]);
     }
 }

@@ -13,7 +13,9 @@ pub(super) type Authors = HashMap<String, (String, String)>;
 pub(super) fn authors(package: &mut Package, relationships: &Relationships) -> Result<Authors, PartitionError> {
     let mut authors = Authors::new();
     for kind in ["commentAuthors", "authors"] {
-        let Some(part) = relationships.first(kind) else { continue };
+        let Some(part) = relationships.first(kind) else {
+            continue;
+        };
         let root = match package.xml(part) {
             Err(PartitionError::Corrupt { .. }) => None,
             other => other?,

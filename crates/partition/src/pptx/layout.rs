@@ -3,6 +3,9 @@
 use super::bullet::{self, Levels};
 use crate::ooxml::xml::{Node, Ns};
 
+/// Placeholders of a layout that are looked at; real ones have about ten.
+const MAX_PLACEHOLDERS: usize = 256;
+
 /// A placeholder's identity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Placeholder {
@@ -65,11 +68,11 @@ impl Layout {
 
     fn get(&self, wanted: &Placeholder) -> Option<&Definition> {
         let same_index = |d: &&Definition| wanted.index.is_some() && d.placeholder.index == wanted.index;
-        let same_kind = |d: &&Definition| {
-            d.placeholder.kind == wanted.kind || (d.placeholder.is_title() && wanted.is_title())
-        };
+        let same_kind =
+            |d: &&Definition| d.placeholder.kind == wanted.kind || (d.placeholder.is_title() && wanted.is_title());
         let all = || self.definitions.iter();
-        all().find(|d| same_index(d) && same_kind(d))
+        all()
+            .find(|d| same_index(d) && same_kind(d))
             .or_else(|| all().find(same_index))
             .or_else(|| all().find(same_kind))
     }
@@ -127,7 +130,10 @@ pub(super) fn inherited<'l>(
 
 /// The placeholders of a layout or master; those in groups are rare and not followed.
 fn definitions(root: &Node) -> Vec<Definition> {
-    let shapes = root.path(Ns::P, &["cSld", "spTree"]).into_iter().flat_map(Node::elements);
+    let shapes = root
+        .path(Ns::P, &["cSld", "spTree"])
+        .into_iter()
+        .flat_map(Node::elements);
     shapes
         .filter_map(|shape| {
             let placeholder = Placeholder::of(shape)?;
@@ -137,6 +143,7 @@ fn definitions(root: &Node) -> Vec<Definition> {
                 levels: bullet::levels(shape.child(Ns::P, "txBody").and_then(|t| t.child(Ns::A, "lstStyle"))),
             })
         })
+        .take(MAX_PLACEHOLDERS)
         .collect()
 }
 

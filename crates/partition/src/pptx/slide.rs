@@ -56,7 +56,10 @@ impl Slide<'_> {
         shapes.sort_by(|a, b| {
             let (title_a, top_a, left_a) = a.key;
             let (title_b, top_b, left_b) = b.key;
-            title_b.cmp(&title_a).then(top_a.total_cmp(&top_b)).then(left_a.total_cmp(&left_b))
+            title_b
+                .cmp(&title_a)
+                .then(top_a.total_cmp(&top_b))
+                .then(left_a.total_cmp(&left_b))
         });
         let mut contents = Vec::new();
         for shape in &shapes {
@@ -135,7 +138,10 @@ impl Slide<'_> {
                 continue;
             }
             let properties = paragraph.child(Ns::A, "pPr");
-            let level = properties.and_then(|p| p.attr("lvl")).and_then(|v| v.parse().ok()).unwrap_or(0);
+            let level = properties
+                .and_then(|p| p.attr("lvl"))
+                .and_then(|v| v.parse().ok())
+                .unwrap_or(0);
             let level = bullet::LEVELS.saturating_sub(1).min(level);
             let of_style = |levels: &Levels| levels.get(level).cloned().flatten();
             let bullet = properties
@@ -268,7 +274,12 @@ fn rows(table: &Node) -> Vec<Row> {
             if on(cell, "hMerge") || on(cell, "vMerge") {
                 continue;
             }
-            let span = |name: &str| cell.attr(name).and_then(|v| v.parse().ok()).unwrap_or(1u32).clamp(1, 1000);
+            let span = |name: &str| {
+                cell.attr(name)
+                    .and_then(|v| v.parse().ok())
+                    .unwrap_or(1u32)
+                    .clamp(1, 1000)
+            };
             cells.push(Cell {
                 text: drawing_paragraphs(cell).join(" "),
                 colspan: span("gridSpan"),

@@ -19,7 +19,10 @@ pub(super) fn threaded(root: &Node, persons: &HashMap<String, String>, cells: &m
         let Some(text) = node.elements().find(|n| &*n.name == "text").map(Node::text) else {
             continue;
         };
-        let author = node.attr("personId").and_then(|id| persons.get(id)).map_or("", String::as_str);
+        let author = node
+            .attr("personId")
+            .and_then(|id| persons.get(id))
+            .map_or("", String::as_str);
         cells.insert(place.to_owned());
         let time = node.attr("dT").unwrap_or_default();
         texts.push(comment_text(place, author, "", time, text.trim()));
@@ -51,7 +54,11 @@ pub(super) fn notes(root: &Node, cells: &HashSet<String>) -> Vec<String> {
         let author = author.and_then(|a| authors.get(a)).map_or("", String::as_str);
         // Programs put the author's name in bold in front of the text.
         let text = text.trim();
-        let text = text.strip_prefix(author).and_then(|t| t.strip_prefix(':')).unwrap_or(text).trim();
+        let text = text
+            .strip_prefix(author)
+            .and_then(|t| t.strip_prefix(':'))
+            .unwrap_or(text)
+            .trim();
         if !text.is_empty() {
             texts.push(comment_text(place, author, "", "", text));
         }

@@ -1,6 +1,7 @@
 //! The cells and merged areas of a sheet, streamed: what the sheet says of its extent is not trusted
 //! and nothing is allocated by it.
 
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use quick_xml::Reader;
@@ -10,6 +11,7 @@ use super::FORMAT;
 use super::styles::Formats;
 use super::value;
 use crate::error::PartitionError;
+use crate::ooxml::xml::resolve_reference;
 
 const MAX_ROW: u32 = 1_048_576;
 const MAX_COLUMN: u32 = 16_384;
@@ -37,6 +39,8 @@ pub(super) struct Sheet {
     /// In row order, then by column, no place twice.
     pub(super) cells: Vec<Cell>,
     pub(super) merged: Vec<Area>,
+    /// Rows that the file says are heads of tables.
+    pub(super) heads: HashSet<u32>,
 }
 
 /// What cells need of the workbook.
@@ -101,6 +105,10 @@ pub(super) fn read(text: &str, part: &str, book: &Book, max_cells: u64) -> Resul
                 "t" if cell.is_some() => inside = Inside::Inline,
                 "rPh" => phonetic = true,
                 "mergeCell" => sheet.merged.extend(attribute(&tag, "ref").and_then(|r| area(&r))),
+                // A filter stands on the head of what it filters.
+                "autoFilter" => sheet
+                    .heads
+                    .extend(attribute(&tag, "ref").and_then(|r| area(&r)).map(|a| a.top)),
                 _ => {}
             },
             Event::End(tag) => match tag.local_name().into_inner() {
@@ -213,14 +221,10 @@ fn piece(event: &Event, part: &str) -> Result<Option<String>, PartitionError> {
     Ok(match event {
         Event::Text(text) => Some(text.xml10_content().into_owned()),
         Event::CData(text) => Some(text.xml10_content().into_owned()),
-        Event::GeneralRef(reference) => {
-            let character = reference.resolve_char_ref().map_err(|e| corrupt(part, e))?;
-            match (character, quick_xml::escape::resolve_xml_entity(reference)) {
-                (Some(c), _) => Some(c.to_string()),
-                (None, Some(text)) => Some(text.to_owned()),
-                (None, None) => return Err(corrupt(part, "it uses an entity that XML does not define")),
-            }
-        }
+        Event::GeneralRef(reference) => match resolve_reference(reference) {
+            Some(text) => Some(text),
+            None => return Err(corrupt(part, "it uses an entity that XML does not define")),
+        },
         _ => None,
     })
 }
@@ -248,7 +252,7 @@ pub(super) fn place(reference: &str) -> Option<(u32, u32)> {
 }
 
 /// An area such as `A1:C2`.
-fn area(reference: &str) -> Option<Area> {
+pub(super) fn area(reference: &str) -> Option<Area> {
     let (from, to) = reference.split_once(':')?;
     let ((top, left), (bottom, right)) = (place(from)?, place(to)?);
     (top <= bottom && left <= right).then_some(Area {

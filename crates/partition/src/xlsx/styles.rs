@@ -18,7 +18,12 @@ impl Formats {
             found.flat_map(Node::elements)
         };
         let codes: HashMap<u32, Kind> = section("numFmts")
-            .filter_map(|n| Some((n.attr("numFmtId")?.parse().ok()?, value::kind_of_code(n.attr("formatCode")?))))
+            .filter_map(|n| {
+                Some((
+                    n.attr("numFmtId")?.parse().ok()?,
+                    value::kind_of_code(n.attr("formatCode")?),
+                ))
+            })
             .collect();
         let kind = |node: &Node| {
             let id: u32 = node.attr("numFmtId").and_then(|v| v.parse().ok()).unwrap_or(0);

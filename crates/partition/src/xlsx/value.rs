@@ -7,11 +7,7 @@ pub(super) enum Kind {
     #[default]
     Number,
     /// A point in time; what of it the format shows.
-    Moment {
-        date: bool,
-        time: bool,
-        seconds: bool,
-    },
+    Moment { date: bool, time: bool, seconds: bool },
     /// A span of time, counted in hours beyond 24.
     Duration,
 }
@@ -101,6 +97,10 @@ pub(super) fn number(value: f64) -> String {
     if !value.is_finite() {
         return value.to_string();
     }
+    #[expect(clippy::cast_possible_truncation, reason = "whole and bounded")]
+    if value.fract() == 0.0 && value.abs() < 1e15 {
+        return (value as i64).to_string();
+    }
     let rounded: f64 = format!("{value:.14e}").parse().unwrap_or(value);
     let size = rounded.abs();
     if size == 0.0 {
@@ -137,13 +137,22 @@ fn moment(value: f64, date: bool, time: bool, seconds: bool, epoch_1904: bool) -
     }
     let (year, month, day) = civil(days_since_1970(day, epoch_1904));
     let date = format!("{year:04}-{month:02}-{day:02}");
-    Some(if time || second != 0 { format!("{date} {clock}") } else { date })
+    Some(if time || second != 0 {
+        format!("{date} {clock}")
+    } else {
+        date
+    })
 }
 
 fn duration(value: f64) -> Option<String> {
     let total = total_seconds(value.abs())?;
     let sign = if value < 0.0 { "-" } else { "" };
-    Some(format!("{sign}{}:{:02}:{:02}", total / 3600, total / 60 % 60, total % 60))
+    Some(format!(
+        "{sign}{}:{:02}:{:02}",
+        total / 3600,
+        total / 60 % 60,
+        total % 60
+    ))
 }
 
 fn days_since_1970(serial: i64, epoch_1904: bool) -> i64 {
