@@ -18,7 +18,7 @@ pub(crate) enum Format {
 
 impl Format {
     /// Extension of a file in this form.
-    pub fn extension(self) -> &'static str {
+    pub(crate) fn extension(self) -> &'static str {
         match self {
             Self::Json => "json",
             Self::Jsonl => "jsonl",
