@@ -102,7 +102,8 @@ pub(super) enum Marker {
 /// Groups the segments of one region of the page into blocks, from top to bottom. `tables` are those
 /// the segments may stand for.
 pub(super) fn blocks(region: Vec<Segment>, tables: &[Table]) -> Vec<Block> {
-    let lines = lines(region);
+    let mut lines = lines(region);
+    lines.retain(|line| line.table.is_some() || !is_rule(&line.text));
     let column = Column::new(&lines);
     let mut blocks: Vec<Block> = Vec::new();
     let mut current: Vec<&Line> = Vec::new();
@@ -136,6 +137,19 @@ pub(super) fn blocks(region: Vec<Segment>, tables: &[Table]) -> Vec<Block> {
     }
     blocks.extend(finish(&current));
     blocks
+}
+
+/// A rule made of characters.
+fn is_rule(text: &str) -> bool {
+    let mut count = 0;
+    for ch in text.chars() {
+        match ch {
+            '.' | '_' | '-' | '–' | '—' | '…' | '=' | '*' | '·' => count += 1,
+            ' ' => {}
+            _ => return false,
+        }
+    }
+    count >= 10
 }
 
 fn table_block(table: Table, line: &Line) -> Block {

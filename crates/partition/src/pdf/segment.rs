@@ -16,7 +16,11 @@ const BASELINE: f32 = 0.2;
 /// The same for text of unlike sizes: superscripts and subscripts.
 const BASELINE_SCRIPT: f32 = 0.55;
 /// Largest ratio of font sizes within a segment.
-const SIZE_RATIO: f32 = 1.9;
+const SIZE_RATIO: f32 = 2.2;
+/// A letter this many times as large as the line beside it is its initial.
+const INITIAL: f32 = 1.7;
+/// Initials looked for on a page.
+const MAX_INITIALS: usize = 16;
 /// Marks in a [`Raw`] that a space glyph stood before the character.
 const SPACE: u32 = 1 << 31;
 
@@ -136,10 +140,50 @@ pub(super) fn segments(content: &PageContent, fonts: &[Font], direction: Directi
         Walls::new(&[])
     };
     let raws = collect(&content.glyphs, &frame, &walls);
-    merge_rows(raws, &content.glyphs, &walls)
+    let mut segments = merge_rows(raws, &content.glyphs, &walls)
         .into_iter()
         .filter_map(|raw| finish(&raw, &content.glyphs, &frame, fonts))
-        .collect()
+        .collect();
+    attach_initials(&mut segments);
+    segments
+}
+
+/// Joins a large initial letter with the line it begins: the topmost of the lines right of it.
+fn attach_initials(segments: &mut Vec<Segment>) {
+    let is_initial = |s: &Segment| s.text.chars().count() == 1 && s.text.chars().all(char::is_alphabetic);
+    let initials: Vec<usize> = segments
+        .iter()
+        .enumerate()
+        .filter(|(_, s)| is_initial(s))
+        .map(|(index, _)| index)
+        .take(MAX_INITIALS)
+        .collect();
+    let mut used = Vec::new();
+    for index in initials {
+        let Some(initial) = segments.get(index).cloned() else {
+            continue;
+        };
+        let line = segments.iter_mut().find(|s| {
+            let gap = s.x0 - initial.x1;
+            initial.size > INITIAL * s.size
+                && (-0.3 * s.size..1.5 * s.size).contains(&gap)
+                && s.base < initial.base
+                && s.y0 > initial.y0 - s.size
+                && s.text.starts_with(char::is_alphabetic)
+        });
+        if let Some(line) = line {
+            line.text.insert_str(0, &initial.text);
+            for space in &mut line.breaks {
+                space.at += initial.text.len();
+            }
+            used.push(index);
+        }
+    }
+    let mut index = 0;
+    segments.retain(|_| {
+        index += 1;
+        !used.contains(&(index - 1))
+    });
 }
 
 /// Vertical rules, which text does not run across.
