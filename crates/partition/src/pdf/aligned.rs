@@ -260,6 +260,25 @@ impl Builder {
         out
     }
 
+    /// Justified text has gaps too. What tells it from a table is that its pieces go on in the middle
+    /// of a sentence, in the first column as well as in the others.
+    fn is_prose(&self) -> bool {
+        let share = |first: bool| {
+            let mut counts = (0usize, 0usize);
+            for row in &self.rows {
+                for (column, cell) in row.iter().enumerate() {
+                    if (column == 0) == first && cell.text.chars().any(char::is_alphabetic) {
+                        counts.0 += usize::from(cell.text.starts_with(char::is_lowercase));
+                        counts.1 += 1;
+                    }
+                }
+            }
+            counts
+        };
+        let ((low_first, first), (low_others, others)) = (share(true), share(false));
+        low_first * 3 > first && low_others * 2 > others
+    }
+
     fn finish(self, lines: &[Line]) -> Option<Table> {
         let filled: usize = self.rows.iter().flatten().filter(|cell| !cell.text.is_empty()).count();
         let chars: usize = self.rows.iter().flatten().map(|cell| cell.text.chars().count()).sum();
@@ -277,6 +296,9 @@ impl Builder {
             .count();
         let total = self.rows.len() * self.columns;
         if wide_rows < 2 || filled * 5 < total * 2 || alphanumeric < filled || chars > MAX_MEAN_CELL * filled {
+            return None;
+        }
+        if self.is_prose() {
             return None;
         }
         let mut table = Table {

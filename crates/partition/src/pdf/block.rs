@@ -7,6 +7,10 @@ use super::table::Table;
 
 /// A gap within a line that is wider than this many font sizes separates cells.
 const CELL_GAP: f32 = 1.5;
+/// Texts of unlike size further apart than this many font sizes are not one line.
+const FAR_GAP: f32 = 3.0;
+/// A larger ratio of sizes is a change of style.
+const SIZE_CHANGE: f32 = 1.14;
 /// A step to the next line this much above the usual one starts a new paragraph.
 const LEADING_SLACK: f32 = 1.22;
 /// The usual step from line to line, in font sizes, where a column does not tell.
@@ -177,7 +181,7 @@ pub(super) fn lines(mut region: Vec<Segment>) -> Vec<Line> {
     for segment in region {
         let apart = segment.table.is_some() || row.last().is_some_and(|last| last.table.is_some());
         if !row.is_empty() && (apart || !same_line(base, size, segment.base, segment.size)) {
-            lines.extend(line(std::mem::take(&mut row)));
+            lines.extend(split_row(std::mem::take(&mut row)));
             size = 0.0;
         }
         if segment.size > size {
@@ -185,12 +189,30 @@ pub(super) fn lines(mut region: Vec<Segment>) -> Vec<Line> {
         }
         row.push(segment);
     }
-    lines.extend(line(row));
+    lines.extend(split_row(row));
     lines
 }
 
-fn line(mut row: Vec<Segment>) -> Option<Line> {
+/// Makes lines of the segments of one row: several where texts of unlike size stand far apart.
+fn split_row(mut row: Vec<Segment>) -> Vec<Line> {
     row.sort_by(|a, b| a.x0.total_cmp(&b.x0));
+    let mut out = Vec::new();
+    let mut group: Vec<Segment> = Vec::new();
+    for segment in row {
+        let apart = group.last().is_some_and(|last| {
+            let size = last.size.max(segment.size);
+            segment.x0 - last.x1 > FAR_GAP * size && size > SIZE_CHANGE * last.size.min(segment.size)
+        });
+        if apart {
+            out.extend(line(std::mem::take(&mut group)));
+        }
+        group.push(segment);
+    }
+    out.extend(line(group));
+    out
+}
+
+fn line(row: Vec<Segment>) -> Option<Line> {
     let main = row.iter().max_by_key(|segment| segment.text.len())?;
     let mut line = Line {
         text: String::new(),
@@ -246,6 +268,8 @@ struct Column {
     right: f32,
     /// Usual step between lines, in font sizes.
     leading: f32,
+    /// Usual font size.
+    size: f32,
 }
 
 impl Column {
@@ -264,7 +288,15 @@ impl Column {
             let third = steps.len() / 3;
             *steps.select_nth_unstable_by(third, f32::total_cmp).1
         };
+        let mut sizes: Vec<f32> = lines.iter().map(|line| line.size).collect();
+        let middle = sizes.len() / 2;
+        let size = if sizes.is_empty() {
+            0.0
+        } else {
+            *sizes.select_nth_unstable_by(middle, f32::total_cmp).1
+        };
         Self {
+            size,
             left: lines.iter().map(Line::x0).fold(f32::INFINITY, f32::min),
             right: lines.iter().map(Line::x1).fold(f32::NEG_INFINITY, f32::max),
             leading,
@@ -280,17 +312,28 @@ fn starts_block(current: &[&Line], last: &Line, line: &Line, next: Option<&Line>
     let size = last.size.max(line.size);
     let step = line.base - last.base;
     let in_item = current.first().is_some_and(|first| marker(&first.text).is_some());
-    if line.size.max(last.size) > 1.14 * line.size.min(last.size) {
+    if line.size.max(last.size) > SIZE_CHANGE * line.size.min(last.size) {
         return true;
     }
     // Bold text that ends at the end of a full line may just run on as plain text.
-    if last.bold != line.bold && !in_item && has_room(last, line, column) {
+    let set_in = line.x0() > last.x0() + INDENT * size;
+    if last.bold != line.bold && !in_item && (set_in || has_room(last, line, column)) {
+        return true;
+    }
+    if is_caps(&last.text) && !is_caps(&line.text) && !in_item && has_room(last, line, column) {
         return true;
     }
     if last.monospace != line.monospace || (last.cells > 1) != (line.cells > 1) {
         return true;
     }
-    if step > column.leading.max(USUAL_LEADING.min(column.leading * 1.1)) * LEADING_SLACK * size {
+    // Headings are often set wider than the text of the column.
+    let usual = column.leading.max(USUAL_LEADING.min(column.leading * 1.1)) * LEADING_SLACK;
+    let usual = if line.size > 1.2 * column.size {
+        usual.max(1.6)
+    } else {
+        usual
+    };
+    if step > usual * size {
         return true;
     }
     if marker(&line.text).is_some() {
@@ -337,6 +380,11 @@ fn ended_early(last: &Line, line: &Line, column: &Column) -> bool {
     let width = (column.right - column.left).max(1.0);
     let short = last.x1() - last.x0() < 0.5 * width;
     ends && room > word + 1.5 * line.size && (room > 0.12 * width || short)
+}
+
+/// Several letters, none of them small.
+pub(super) fn is_caps(text: &str) -> bool {
+    text.chars().filter(|ch| ch.is_uppercase()).count() >= 4 && !text.chars().any(char::is_lowercase)
 }
 
 /// Whether the next line's first word would have fitted on a line.

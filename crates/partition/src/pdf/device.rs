@@ -231,6 +231,9 @@ impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
         if self.repeats_last_run(run, props.transform) && matches!(mode, DrawMode::Stroke(_)) {
             return;
         }
+        if matches!(mode, DrawMode::Invisible) {
+            self.content.hidden += run.glyphs().len();
+        }
         let vertical = run.writing_mode() == WritingMode::Vertical;
         let (width, height) = (self.content.width, self.content.height);
         let mut font = None;

@@ -8,7 +8,7 @@ use super::engine::{Direction, LinkArea, PageContent, PageSource};
 use super::furniture::{Furniture, FurnitureLine, Sheet, take_furniture};
 use super::grid::ruled_tables;
 use super::order::read_order;
-use super::roles::{BodyCount, Role, roles};
+use super::roles::{Body, BodyCount, Role, roles};
 use super::segment::{Frame, Segment, segments};
 use super::table::Table;
 use crate::context::Context;
@@ -44,7 +44,7 @@ pub(super) fn partition(source: &mut dyn PageSource, cx: &mut Context) -> Result
         }
         pages.push(page);
     }
-    let body = count.body();
+    let size = count.body().size;
     let mut sheets: Vec<Sheet<'_>> = pages
         .iter_mut()
         .filter_map(|page| {
@@ -55,10 +55,10 @@ pub(super) fn partition(source: &mut dyn PageSource, cx: &mut Context) -> Result
             })
         })
         .collect();
-    let furniture = take_furniture(&mut sheets, body.size);
+    let furniture = take_furniture(&mut sheets, size);
     let laid_out: Vec<Vec<(Frame, Block)>> = pages.iter_mut().map(lay_out).collect();
     let all: Vec<&Block> = laid_out.iter().flatten().map(|(_, block)| block).collect();
-    let roles = roles(&all, body, &source.outline());
+    let roles = roles(&all, body(&all, count), &source.outline());
 
     let mut roles = roles.into_iter();
     let last = pages.len().saturating_sub(1);
@@ -75,6 +75,19 @@ pub(super) fn partition(source: &mut dyn PageSource, cx: &mut Context) -> Result
         ));
     }
     Ok(())
+}
+
+/// The usual text: that of all blocks but tables, unless there is hardly anything else.
+fn body(blocks: &[&Block], everything: BodyCount) -> Body {
+    let mut count = BodyCount::default();
+    for block in blocks.iter().filter(|block| block.table.is_none()) {
+        count.add(block.size, block.bold, block.monospace, block.text.len());
+    }
+    if count.total() * 20 < everything.total() {
+        everything.body()
+    } else {
+        count.body()
+    }
 }
 
 /// Reads one page, reports it as done and says what is wrong with it.
@@ -103,7 +116,11 @@ fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
             .into_iter()
             .map(|direction| {
                 let frame = Frame::new(direction, content.width, content.height);
-                (frame, segments(&content, source.fonts(), direction))
+                let mut segments = segments(&content, source.fonts(), direction);
+                if content.hidden * 2 > content.glyphs.len() {
+                    even_sizes(&mut segments);
+                }
+                (frame, segments)
             })
             .collect(),
         links: content.links,
@@ -126,6 +143,22 @@ fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
         height: Some(f64::from(page.height)),
     });
     page
+}
+
+/// Text recognition gives every word a size of its own; those around the median are made one.
+fn even_sizes(segments: &mut [Segment]) {
+    let mut sizes: Vec<f32> = segments.iter().map(|segment| segment.size).collect();
+    if sizes.is_empty() {
+        return;
+    }
+    let middle = sizes.len() / 2;
+    let usual = *sizes.select_nth_unstable_by(middle, f32::total_cmp).1;
+    for segment in segments {
+        if (0.65..1.5).contains(&(segment.size / usual)) {
+            segment.size = usual;
+        }
+        segment.bold = false;
+    }
 }
 
 /// Keeps a table's place among the text while the page is laid out.

@@ -58,6 +58,11 @@ impl BodyCount {
         self.total += chars;
     }
 
+    /// All characters counted.
+    pub(super) fn total(&self) -> usize {
+        self.total
+    }
+
     /// The most frequent size. Regular text decides as long as there is some, however little of a
     /// page of headings it is.
     pub(super) fn body(&self) -> Body {
@@ -124,10 +129,13 @@ fn is_heading(block: &Block, body: Body) -> bool {
     if block.lines > max_lines || text.chars().count() > max_chars {
         return false;
     }
-    if text.ends_with([',', ';']) || is_caption(text) {
+    if text.ends_with([',', ';']) || (text.ends_with(':') && !larger) || is_caption(text) {
         return false;
     }
-    let sentence = text.ends_with(['.', '。']) && words > 3;
+    if (block.monospace && !body.monospace) || (words == 1 && text.contains('@')) {
+        return false;
+    }
+    let sentence = text.ends_with(['.', '。']) && (words > 3 || text.starts_with(char::is_lowercase));
     if sentence && ratio < 1.4 {
         return false;
     }
@@ -138,7 +146,7 @@ fn is_heading(block: &Block, body: Body) -> bool {
         && !text.chars().any(char::is_lowercase)
         && text.chars().any(char::is_uppercase);
     let numbered = number_depth(text).is_some() && words <= 16 && (block.italic || bold || larger || caps);
-    larger || bold || numbered || (caps && block.lines <= 2 && words >= 2 && !body.bold)
+    larger || bold || numbered || (caps && block.lines <= 2 && (words >= 2 || letters >= 7) && !body.bold)
 }
 
 /// Levels of a dotted section number at the start of a heading.
