@@ -183,6 +183,20 @@ fn usual_step(rows: &[&Line]) -> f32 {
     *steps.select_nth_unstable_by(middle, f32::total_cmp).1
 }
 
+/// Whether the rows are filled with text from edge to edge, as in a paragraph.
+fn is_filled(lines: &[Line]) -> bool {
+    let left = lines.iter().map(|line| line.bbox[0]).fold(f32::INFINITY, f32::min);
+    let right = lines.iter().map(|line| line.bbox[2]).fold(f32::NEG_INFINITY, f32::max);
+    let rows = lines.iter().filter(|line| line.parts.len() > 1);
+    let (text, count) = rows.fold((0.0, 0.0), |(text, count), line| {
+        (
+            text + line.parts.iter().map(|part| part.x1 - part.x0).sum::<f32>(),
+            count + 1.0,
+        )
+    });
+    text > 0.72 * count * (right - left)
+}
+
 #[derive(Default, Clone)]
 struct Content {
     text: String,
@@ -298,7 +312,7 @@ impl Builder {
         if wide_rows < 2 || filled * 5 < total * 2 || alphanumeric < filled || chars > MAX_MEAN_CELL * filled {
             return None;
         }
-        if self.is_prose() {
+        if is_filled(lines) && self.is_prose() {
             return None;
         }
         let mut table = Table {

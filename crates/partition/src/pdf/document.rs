@@ -40,7 +40,13 @@ pub(super) fn partition(source: &mut dyn PageSource, cx: &mut Context) -> Result
             .flat_map(|(_, segments)| segments)
             .filter(|s| s.table.is_none())
         {
-            count.add(segment.size, segment.bold, segment.monospace, segment.text.len());
+            count.add(
+                segment.size,
+                segment.font,
+                segment.bold,
+                segment.monospace,
+                segment.text.len(),
+            );
         }
         pages.push(page);
     }
@@ -81,7 +87,7 @@ pub(super) fn partition(source: &mut dyn PageSource, cx: &mut Context) -> Result
 fn body(blocks: &[&Block], everything: BodyCount) -> Body {
     let mut count = BodyCount::default();
     for block in blocks.iter().filter(|block| block.table.is_none()) {
-        count.add(block.size, block.bold, block.monospace, block.text.len());
+        count.add(block.size, block.font, block.bold, block.monospace, block.text.len());
     }
     if count.total() * 20 < everything.total() {
         everything.body()

@@ -160,7 +160,7 @@ fn repeated(candidates: &[Candidate], pages: usize, body_size: f32) -> Vec<bool>
             let large = cluster
                 .iter()
                 .filter_map(|&i| candidates.get(i))
-                .any(|c| c.line.size > 1.3 * body_size);
+                .any(|c| c.line.size > 1.12 * body_size);
             if on.len() >= least && (!large || on.len() * 2 > pages) {
                 for &i in cluster {
                     if let Some(flag) = repeated.get_mut(i) {
