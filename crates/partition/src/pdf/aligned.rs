@@ -1,7 +1,8 @@
 //! Tables without rules: lines whose parts stand in common columns.
 
-use super::block::{Line, Part, append_line, union};
+use super::line::{Line, Part, union};
 use super::table::{Cell, Table};
+use super::text::append_line;
 
 /// Lines with several parts that a table has at least.
 const MIN_ROWS: usize = 3;

@@ -4,12 +4,14 @@ use docmill_model::metadata::Coordinates;
 use docmill_model::{Element, ElementType, PageInfo, Warning, WarningCode};
 
 use super::block::{Block, blocks};
-use super::engine::{Direction, LinkArea, PageContent, PageSource};
+use super::engine::{Direction, PageContent, PageSource};
+use super::frame::Frame;
 use super::furniture::{Furniture, FurnitureLine, Sheet, take_furniture};
 use super::grid::ruled_tables;
+use super::links::{LinkedText, linked_texts, links_in};
 use super::order::read_order;
 use super::roles::{Body, BodyCount, Role, roles};
-use super::segment::{Frame, Segment, segments};
+use super::segment::{Segment, segments};
 use super::table::Table;
 use crate::context::Context;
 use crate::error::PartitionError;
@@ -24,7 +26,7 @@ struct Page {
     height: f32,
     /// Text by direction, the direction of most of the text first.
     parts: Vec<(Frame, Vec<Segment>)>,
-    links: Vec<LinkArea>,
+    links: Vec<LinkedText>,
     tables: Vec<Table>,
 }
 
@@ -73,12 +75,6 @@ pub(super) fn partition(source: &mut dyn PageSource, cx: &mut Context) -> Result
         if index < last {
             cx.push(Element::new(ElementType::PageBreak, "").on_page(page.number))?;
         }
-    }
-    if false && cx.options.infer_table_structure {
-        cx.warn(Warning::new(
-            WarningCode::TableStructureNotInferred,
-            "tables on pages are given as text: their structure is not inferred",
-        ));
     }
     Ok(())
 }
@@ -129,7 +125,7 @@ fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
                 (frame, segments)
             })
             .collect(),
-        links: content.links,
+        links: linked_texts(&content, source.fonts()),
         tables: Vec::new(),
     };
     if let Some((frame, segments)) = page.parts.first_mut()
@@ -257,16 +253,19 @@ fn emit(
         let text = role.text.as_deref().unwrap_or(&block.text);
         let mut element = element(page, frame, role.kind, text, block.bbox);
         if let Some(table) = &block.table {
-            element.metadata.text_as_html = Some(table.html());
+            // Only the structure is optional: as text a table is always read row by row.
+            if cx.options.infer_table_structure {
+                element.metadata.text_as_html = Some(table.html());
+            }
             element.metadata.table_extraction_method = Some("grid".to_owned());
         }
         element.metadata.category_depth = role.depth;
+        element.metadata.links = links_in(&page.links, frame.unmap(block.bbox), &element.text);
         cx.push(element)?;
     }
     for item in furniture.iter().rev().filter(|item| !is_top(item)) {
         cx.push(element(page, &frame, kind(item), &item.line.text, item.line.bbox))?;
     }
-    let _ = &page.links;
     Ok(())
 }
 

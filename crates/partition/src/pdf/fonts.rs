@@ -21,6 +21,8 @@ use super::engine::{Font, FontId};
 
 /// Font dictionaries looked at per page.
 const MAX_CANDIDATES: usize = 256;
+/// XObjects searched for fonts per search.
+const MAX_FORMS: usize = 512;
 /// Nesting of form XObjects that is searched for fonts.
 const MAX_FORM_DEPTH: usize = 4;
 /// Characters a font program's reverse map may hold.
@@ -101,7 +103,8 @@ impl<'a> FontTable<'a> {
     fn search(&self, glyph: &OutlineGlyph, page: &'a Page<'a>) -> Option<Font> {
         let mut dicts = Vec::new();
         collect_fonts(&page.resources().fonts, &mut dicts);
-        collect_form_fonts(&page.resources().x_objects, 0, &mut dicts);
+        let mut forms = MAX_FORMS;
+        collect_form_fonts(&page.resources().x_objects, 0, &mut forms, &mut dicts);
         let wanted = glyph.identifier();
         let code = glyph.char_code();
         dicts.iter().find_map(|dict| {
@@ -122,11 +125,12 @@ fn collect_fonts<'a>(fonts: &Dict<'a>, out: &mut Vec<Dict<'a>>) {
     }
 }
 
-fn collect_form_fonts<'a>(x_objects: &Dict<'a>, depth: usize, out: &mut Vec<Dict<'a>>) {
-    for key in x_objects.keys().take(MAX_CANDIDATES) {
-        if out.len() >= MAX_CANDIDATES || depth >= MAX_FORM_DEPTH {
+fn collect_form_fonts<'a>(x_objects: &Dict<'a>, depth: usize, forms: &mut usize, out: &mut Vec<Dict<'a>>) {
+    for key in x_objects.keys() {
+        if out.len() >= MAX_CANDIDATES || depth >= MAX_FORM_DEPTH || *forms == 0 {
             return;
         }
+        *forms -= 1;
         let Some(resources) = x_objects
             .get::<Stream<'a>>(key.as_ref())
             .and_then(|form| form.dict().get::<Dict<'a>>(RESOURCES))
@@ -137,7 +141,7 @@ fn collect_form_fonts<'a>(x_objects: &Dict<'a>, depth: usize, out: &mut Vec<Dict
             collect_fonts(&fonts, out);
         }
         if let Some(inner) = resources.get::<Dict<'a>>(XOBJECT) {
-            collect_form_fonts(&inner, depth + 1, out);
+            collect_form_fonts(&inner, depth + 1, forms, out);
         }
     }
 }

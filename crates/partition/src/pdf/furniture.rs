@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::block::{Line, lines};
+use super::line::{Line, lines};
 use super::segment::Segment;
 
 /// The share of a page's height, at the top and at the bottom, where furniture is looked for.

@@ -17,6 +17,8 @@ const MIN_GUTTER: f32 = 0.6;
 const BAND_GAP: f32 = 1.0;
 /// Columns of shorter lines (in characters, on average) on common baselines are a table's.
 const TABLE_CELL: usize = 18;
+/// Gutters looked at per region.
+const MAX_CANDIDATES: usize = 24;
 /// Strips the width of a region is divided into at most.
 const MAX_BINS: usize = 4000;
 
@@ -152,7 +154,7 @@ fn find_gutter(region: &[Segment]) -> Option<Gutter> {
     let bins = (((right - left) / step).ceil() as usize).min(MAX_BINS) + 1;
     let coverage = coverage(region, left, step, bins);
 
-    let mut best: Option<(f32, Gutter)> = None;
+    let mut candidates: Vec<(i32, Gutter)> = Vec::new();
     let mut start = 0;
     while start < bins {
         let level = coverage.get(start).copied().unwrap_or(0);
@@ -167,15 +169,19 @@ fn find_gutter(region: &[Segment]) -> Option<Gutter> {
                 x0: left + start as f32 * step,
                 x1: left + end as f32 * step,
             };
-            if let Some(score) = score(region, gutter, em)
-                && best.is_none_or(|(known, _)| score > known)
-            {
-                best = Some((score, gutter));
-            }
+            candidates.push((level, gutter));
         }
         start = end;
     }
-    best.map(|(_, gutter)| gutter)
+    // The emptiest and widest are looked at more closely.
+    let width = |gutter: &Gutter| gutter.x1 - gutter.x0;
+    candidates.sort_by(|a, b| a.0.cmp(&b.0).then(width(&b.1).total_cmp(&width(&a.1))));
+    candidates
+        .into_iter()
+        .take(MAX_CANDIDATES)
+        .filter_map(|(_, gutter)| Some((score(region, gutter, em)?, gutter)))
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, gutter)| gutter)
 }
 
 /// For each vertical strip the number of segments that touch it.

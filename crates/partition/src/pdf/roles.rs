@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use docmill_model::ElementType;
 
-use super::block::{Block, Marker};
+use super::block::Block;
 use super::engine::OutlineEntry;
+use super::text::Marker;
 use crate::classify::classify;
 
 /// How much larger than the body a heading is.
