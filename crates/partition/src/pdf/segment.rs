@@ -173,6 +173,9 @@ pub(super) fn same_line(base_a: f32, size_a: f32, base_b: f32, size_b: f32) -> b
 fn collect(glyphs: &[Glyph], frame: &Frame, walls: &Walls) -> Vec<Raw> {
     let mut raws: Vec<Raw> = Vec::new();
     let mut space = false;
+    // A mark of right-to-left text drawn from left to right comes before its letter.
+    let mut mark: Option<u32> = None;
+    let mut rightward = false;
     for (index, glyph) in glyphs.iter().enumerate() {
         if glyph.direction != frame.direction {
             continue;
@@ -183,7 +186,12 @@ fn collect(glyphs: &[Glyph], frame: &Frame, walls: &Walls) -> Vec<Raw> {
         }
         let (x, base) = frame.map(glyph.x, glyph.y);
         let index = index as u32;
+        let rtl = is_right_to_left(glyph.ch);
         if let Some(raw) = raws.last_mut() {
+            if is_mark(glyph.ch) && rightward && mark.is_none() && x >= raw.x0 {
+                mark = Some(index);
+                continue;
+            }
             match joins(raw, glyph, x, base, glyphs, frame, walls) {
                 Join::Drop => continue,
                 Join::Append => {
@@ -195,19 +203,39 @@ fn collect(glyphs: &[Glyph], frame: &Frame, walls: &Walls) -> Vec<Raw> {
                         (raw.size, raw.base) = (glyph.size, base);
                     }
                     space = false;
+                    rightward = false;
                     continue;
                 }
                 Join::New => {}
             }
+            let beside =
+                (raw.base - base).abs() < 0.5 * raw.size && (x - raw.x1).max(raw.x0 - x - glyph.advance) < raw.size;
+            // Drawn from right to left, the space stands before what was drawn first.
+            if rtl && space && beside && x < raw.x0 {
+                if let Some(first) = raw.glyphs.first_mut() {
+                    *first |= SPACE;
+                }
+                space = false;
+            }
+            space &= rtl && beside;
+            rightward = rtl && beside && x > raw.x0;
+        } else {
+            space = false;
         }
-        space = false;
-        raws.push(Raw {
-            glyphs: vec![index],
+        let mut raw = Raw {
+            glyphs: vec![index | if space { SPACE } else { 0 }],
             x0: x,
             x1: x + glyph.advance,
             base,
             size: glyph.size,
-        });
+        };
+        raw.glyphs.extend(mark.take());
+        space = false;
+        raws.push(raw);
+    }
+    // A mark that no letter followed.
+    if let (Some(mark), Some(raw)) = (mark, raws.last_mut()) {
+        raw.glyphs.push(mark);
     }
     raws
 }
