@@ -4,7 +4,7 @@ use super::aligned::{aligned_table, run_end};
 use super::line::{Line, SIZE_CHANGE, lines, union};
 use super::segment::Segment;
 use super::table::Table;
-use super::text::{Marker, append_line, bullet_length, is_caps, is_rule, marker};
+use super::text::{Marker, append_line, bullet_length, is_caps, is_rule, marker, without_leaders};
 
 /// A step to the next line this much above the usual one starts a new paragraph.
 const LEADING_SLACK: f32 = 1.22;
@@ -157,6 +157,10 @@ fn starts_block(current: &[&Line], last: &Line, line: &Line, next: Option<&Line>
     if last.bold != line.bold && !in_item && (set_in || has_room(last, line, column)) {
         return true;
     }
+    // Entries of a table of contents.
+    if last.has_leaders() || (line.has_leaders() && has_room(last, line, column)) {
+        return true;
+    }
     if is_caps(&last.text) && !is_caps(&line.text) && !in_item && has_room(last, line, column) {
         return true;
     }
@@ -258,6 +262,9 @@ fn finish(lines: &[&Line]) -> Option<Block> {
         block.bbox = union(block.bbox, line.bbox);
     }
     block.text.retain(|ch| ch != '\u{AD}');
+    if lines.iter().any(|line| line.has_leaders()) {
+        block.text = without_leaders(&block.text);
+    }
     if block.marker == Some(Marker::Bullet) {
         let length = bullet_length(&block.text).unwrap_or(0);
         block.text = block.text.get(length..).unwrap_or_default().trim_start().to_owned();

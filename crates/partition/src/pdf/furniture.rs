@@ -215,3 +215,26 @@ pub(super) fn is_page_number(text: &str) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn page_numbers() {
+        for text in [
+            "12",
+            "- 12 -",
+            "xiv",
+            "Page 3",
+            "Page 3 of 10",
+            "3 / 10",
+            "Seite 4 von 9",
+        ] {
+            assert!(is_page_number(text), "{text}");
+        }
+        for text in ["", "12345", "3 apples", "Chapter 3", "A", "2019-2020 report"] {
+            assert!(!is_page_number(text), "{text}");
+        }
+    }
+}

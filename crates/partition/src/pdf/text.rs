@@ -134,3 +134,64 @@ pub(super) fn is_rule(text: &str) -> bool {
 pub(super) fn is_caps(text: &str) -> bool {
     text.chars().filter(|ch| ch.is_uppercase()).count() >= 4 && !text.chars().any(char::is_lowercase)
 }
+
+/// The text with each row of dots that leads to a page number made one space.
+pub(super) fn without_leaders(text: &str) -> String {
+    let is_dot = |ch: char| matches!(ch, '.' | '…' | '·');
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find(is_dot) {
+        let tail = rest.get(start..).unwrap_or_default();
+        let end = tail.find(|ch: char| !is_dot(ch) && ch != ' ').unwrap_or(tail.len());
+        let (dots, after) = tail.split_at(end);
+        out.push_str(rest.get(..start).unwrap_or_default());
+        if dots.chars().filter(|&ch| is_dot(ch)).count() >= 4 || dots.contains("……") {
+            out.truncate(out.trim_end().len());
+            out.push(' ');
+        } else {
+            out.push_str(dots);
+        }
+        rest = after;
+    }
+    out.push_str(rest);
+    out.trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn joined(lines: &[&str]) -> String {
+        let mut text = String::new();
+        lines.iter().for_each(|line| append_line(&mut text, line));
+        text
+    }
+
+    #[test]
+    fn hyphens_at_line_ends() {
+        assert_eq!(joined(&["an exam-", "ple of it"]), "an example of it");
+        assert_eq!(joined(&["a soft\u{AD}", "hyphen"]), "a softhyphen");
+        assert_eq!(joined(&["the Anglo-", "Saxon kings"]), "the Anglo-Saxon kings");
+        assert_eq!(joined(&["from 2019-", "2021 on"]), "from 2019-2021 on");
+        assert_eq!(joined(&["a dash -", "and more"]), "a dash - and more");
+        assert_eq!(joined(&["人人生而", "自由"]), "人人生而自由");
+    }
+
+    #[test]
+    fn markers() {
+        assert_eq!(marker("• item"), Some(Marker::Bullet));
+        assert_eq!(marker("- item"), Some(Marker::Bullet));
+        assert_eq!(marker("-item"), None);
+        assert_eq!(marker("12) item"), Some(Marker::Number));
+        assert_eq!(marker("(a) item"), Some(Marker::Number));
+        assert_eq!(marker("1987. It was"), None);
+        assert_eq!(marker("o documento"), None);
+    }
+
+    #[test]
+    fn leaders_are_removed() {
+        assert_eq!(without_leaders("1.2 Scope . . . . . . . 14"), "1.2 Scope 14");
+        assert_eq!(without_leaders("Scope........14"), "Scope 14");
+        assert_eq!(without_leaders("And so on... or not."), "And so on... or not.");
+    }
+}
