@@ -6,6 +6,7 @@ use docmill_model::ElementType;
 
 use super::block::Block;
 use super::engine::OutlineEntry;
+use super::script::is_unspaced;
 use super::text::Marker;
 use crate::classify::classify;
 
@@ -370,7 +371,11 @@ fn ordinary(block: &Block, body: Body) -> Role {
         .ends_with(['.', '!', '?', '。', '！', '？', '؟', '۔', '।']);
     let dense = text.chars().filter(|ch| ch.is_alphabetic()).count() * 2
         > text.chars().filter(|ch| !ch.is_whitespace()).count();
-    if dense && ((block.lines >= 2 && words >= 10) || (ends && (words >= 5 || text.chars().count() > 30))) {
+    let unspaced = text.chars().filter(|&ch| is_unspaced(ch)).count();
+    if dense
+        && ((block.lines >= 2 && (words >= 10 || unspaced >= 30))
+            || (ends && (words >= 5 || text.chars().count() > 30)))
+    {
         return Role::of(ElementType::NarrativeText);
     }
     match classify(text) {

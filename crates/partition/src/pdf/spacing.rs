@@ -33,7 +33,7 @@ pub(super) fn text_of(parts: &[(&Glyph, bool)], frame: &Frame, fonts: &[Font]) -
             let size = previous.size.max(glyph.size);
             let gap = x - end;
             let wide = if is_east_asian(previous.ch) && is_east_asian(glyph.ch) {
-                gap > 0.6 * size
+                gap > (threshold + 0.2) * size
             } else {
                 gap > threshold * size
             };

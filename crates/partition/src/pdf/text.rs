@@ -77,7 +77,6 @@ pub(super) fn bullet_length(text: &str) -> Option<usize> {
             | '\u{29BE}'
             | '\u{29BF}'
             | '\u{25A0}'
-            | '\u{25A1}'
             | '\u{25AA}'
             | '\u{25AB}'
             | '\u{25B6}'
