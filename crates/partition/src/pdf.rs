@@ -10,14 +10,23 @@ mod device;
 mod document;
 mod engine;
 mod fonts;
+mod frame;
 mod furniture;
 mod grid;
 mod hayro;
+mod line;
+mod links;
 mod order;
 mod roles;
 mod script;
 mod segment;
+mod spacing;
 mod table;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+mod text;
 
 use std::sync::Arc;
 

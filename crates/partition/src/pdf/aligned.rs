@@ -1,7 +1,8 @@
 //! Tables without rules: lines whose parts stand in common columns.
 
-use super::block::{Line, Part, append_line, union};
+use super::line::{Line, Part, union};
 use super::table::{Cell, Table};
+use super::text::append_line;
 
 /// Lines with several parts that a table has at least.
 const MIN_ROWS: usize = 3;
@@ -183,6 +184,20 @@ fn usual_step(rows: &[&Line]) -> f32 {
     *steps.select_nth_unstable_by(middle, f32::total_cmp).1
 }
 
+/// Whether the rows are filled with text from edge to edge, as in a paragraph.
+fn is_filled(lines: &[Line]) -> bool {
+    let left = lines.iter().map(|line| line.bbox[0]).fold(f32::INFINITY, f32::min);
+    let right = lines.iter().map(|line| line.bbox[2]).fold(f32::NEG_INFINITY, f32::max);
+    let rows = lines.iter().filter(|line| line.parts.len() > 1);
+    let (text, count) = rows.fold((0.0, 0.0), |(text, count), line| {
+        (
+            text + line.parts.iter().map(|part| part.x1 - part.x0).sum::<f32>(),
+            count + 1.0,
+        )
+    });
+    text > 0.72 * count * (right - left)
+}
+
 #[derive(Default, Clone)]
 struct Content {
     text: String,
@@ -260,6 +275,25 @@ impl Builder {
         out
     }
 
+    /// Justified text has gaps too. What tells it from a table is that its pieces go on in the middle
+    /// of a sentence, in the first column as well as in the others.
+    fn is_prose(&self) -> bool {
+        let share = |first: bool| {
+            let mut counts = (0usize, 0usize);
+            for row in &self.rows {
+                for (column, cell) in row.iter().enumerate() {
+                    if (column == 0) == first && cell.text.chars().any(char::is_alphabetic) {
+                        counts.0 += usize::from(cell.text.starts_with(char::is_lowercase));
+                        counts.1 += 1;
+                    }
+                }
+            }
+            counts
+        };
+        let ((low_first, first), (low_others, others)) = (share(true), share(false));
+        low_first * 3 > first && low_others * 2 > others
+    }
+
     fn finish(self, lines: &[Line]) -> Option<Table> {
         let filled: usize = self.rows.iter().flatten().filter(|cell| !cell.text.is_empty()).count();
         let chars: usize = self.rows.iter().flatten().map(|cell| cell.text.chars().count()).sum();
@@ -277,6 +311,9 @@ impl Builder {
             .count();
         let total = self.rows.len() * self.columns;
         if wide_rows < 2 || filled * 5 < total * 2 || alphanumeric < filled || chars > MAX_MEAN_CELL * filled {
+            return None;
+        }
+        if is_filled(lines) && self.is_prose() {
             return None;
         }
         let mut table = Table {

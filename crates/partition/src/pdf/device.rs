@@ -20,6 +20,8 @@ const MAX_RULE_THICKNESS: f64 = 3.0;
 const MIN_RULE_LENGTH: f64 = 3.0;
 /// Characters drawn this far outside the page, in points, are not seen.
 const PAGE_MARGIN: f32 = 2.0;
+/// Glyphs of a run whose widths are compared to find its font.
+const MAX_WIDTHS: usize = 32;
 /// Glyph space has 1000 units to the em.
 const UNITS_PER_EM: f64 = 1000.0;
 
@@ -231,6 +233,9 @@ impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
         if self.repeats_last_run(run, props.transform) && matches!(mode, DrawMode::Stroke(_)) {
             return;
         }
+        if matches!(mode, DrawMode::Invisible) {
+            self.content.hidden += run.glyphs().len();
+        }
         let vertical = run.writing_mode() == WritingMode::Vertical;
         let (width, height) = (self.content.width, self.content.height);
         let mut font = None;
@@ -251,7 +256,7 @@ impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
                 continue;
             }
             let font = *font.get_or_insert_with(|| match drawn {
-                DrawnGlyph::Outline(glyph) => self.fonts.id(glyph, self.page),
+                DrawnGlyph::Outline(glyph) => self.fonts.id(glyph, &|| widths(run), self.page),
                 DrawnGlyph::Type3(_) => 0,
             });
             match unicode {
@@ -330,6 +335,20 @@ impl GlyphDevice<'_, '_> {
             DrawnGlyph::Type3(_) => printable(code),
         }
     }
+}
+
+/// Codes and widths of the first glyphs of a run.
+fn widths(run: &GlyphRun<'_, '_>) -> Vec<(u32, f32)> {
+    let glyphs = run.glyphs().iter().take(MAX_WIDTHS);
+    glyphs
+        .filter_map(|glyph| {
+            let drawn: &DrawnGlyph<'_> = glyph;
+            match drawn {
+                DrawnGlyph::Outline(outline) => Some((outline.char_code(), outline.advance_width()?)),
+                DrawnGlyph::Type3(_) => None,
+            }
+        })
+        .collect()
 }
 
 fn printable(code: u32) -> Option<char> {

@@ -99,6 +99,8 @@ pub(super) struct PageContent {
     pub(super) glyphs: Vec<Glyph>,
     /// Number of [`UNKNOWN`] characters.
     pub(super) unmapped: usize,
+    /// Number of characters drawn invisibly, as text recognition adds them to a scan.
+    pub(super) hidden: usize,
     /// Ruling lines.
     pub(super) rules: Vec<Rule>,
     /// Links.

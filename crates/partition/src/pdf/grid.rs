@@ -4,10 +4,11 @@
 //! cells; where no line is drawn between two of them, they are parts of one spanning cell.
 
 use super::aligned::aligned_table;
-use super::block::{append_line, lines, union};
 use super::engine::Rule;
+use super::line::{lines, union};
 use super::segment::Segment;
 use super::table::{Cell, Table};
+use super::text::append_line;
 
 /// Line positions closer than this, in points, are one.
 const SNAP: f32 = 3.0;
