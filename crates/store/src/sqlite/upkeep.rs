@@ -4,7 +4,7 @@ use docmill_model::time::Micros;
 use sqlx::Row;
 
 use super::SqliteStore;
-use super::jobs::delete;
+use super::lifecycle::delete;
 use super::rows::{count, parse_id};
 use crate::{Result, Stats};
 
@@ -76,8 +76,8 @@ impl SqliteStore {
                     (SELECT count(*) FROM jobs WHERE status = 'IN_PROGRESS') AS in_progress,
                     (SELECT count(*) FROM job_files WHERE state = 'ready') AS ready,
                     (SELECT count(*) FROM job_files WHERE state = 'running') AS running,
-                    (SELECT min(j.started_at) FROM job_files f JOIN jobs j ON j.id = f.job_id
-                     WHERE f.state = 'ready') AS oldest",
+                    (SELECT min(j.started_at) FROM jobs j WHERE j.status = 'IN_PROGRESS' AND EXISTS
+                         (SELECT 1 FROM job_files f WHERE f.job_id = j.id AND f.state = 'ready')) AS oldest",
         )
         .fetch_one(&self.readers)
         .await?;
