@@ -45,7 +45,7 @@ macro_rules! job_statements {
     };
 }
 
-const ONE: JobStatements = job_statements!("AND id = $3");
+pub(super) const ONE: JobStatements = job_statements!("AND id = $3");
 pub(super) const LIST: JobStatements = job_statements!("");
 pub(super) const LIST_OF_WORKFLOW: JobStatements = job_statements!("AND workflow_id = $3");
 pub(super) const LIST_IN_STATUS: JobStatements = job_statements!("AND status = $3");

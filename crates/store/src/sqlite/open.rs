@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{AssertSqlSafe, ConnectOptions, SqlSafeStr, SqliteConnection};
+use sqlx::{AssertSqlSafe, SqlSafeStr, SqliteConnection};
 
 use super::SqliteStore;
 use super::writer::Writer;
@@ -70,13 +70,10 @@ impl SqliteStore {
 async fn prepare(path: &Path, options: &SqliteConnectOptions) -> Result<SqliteConnection> {
     let mut tries = 1;
     loop {
-        let error = match options.connect().await {
-            Ok(mut connection) => match migrator().run(&mut connection).await {
-                Ok(()) => return Ok(connection),
-                Err(MigrateError::VersionMissing(version)) => return Err(newer(path, version)),
-                Err(MigrateError::VersionMismatch(version)) => return Err(altered(path, version)),
-                Err(error) => cannot_open(path, &error),
-            },
+        let error = match migrate(options).await {
+            Ok(connection) => return Ok(connection),
+            Err(MigrateError::VersionMissing(version)) => return Err(newer(path, version)),
+            Err(MigrateError::VersionMismatch(version)) => return Err(altered(path, version)),
             Err(error) => cannot_open(path, &error),
         };
         if tries == TRIES {
@@ -85,6 +82,15 @@ async fn prepare(path: &Path, options: &SqliteConnectOptions) -> Result<SqliteCo
         tokio::time::sleep(PAUSE * tries).await;
         tries += 1;
     }
+}
+
+async fn migrate(options: &SqliteConnectOptions) -> std::result::Result<SqliteConnection, MigrateError> {
+    let pool = SqlitePoolOptions::new()
+        .max_connections(1)
+        .connect_with(options.clone())
+        .await?;
+    migrator().run(&pool).await?;
+    Ok(pool.acquire().await?.detach())
 }
 
 fn cannot_open(path: &Path, error: &dyn std::error::Error) -> StoreError {
