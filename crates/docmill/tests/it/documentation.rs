@@ -1,0 +1,162 @@
+//! The OpenAPI document and the reference page.
+
+use reqwest::Method;
+use serde_json::Value;
+
+use crate::access::operations;
+use crate::kit::Server;
+
+#[tokio::test]
+async fn every_documented_operation_has_a_route_and_every_reference_a_target() {
+    let server = Server::start().await;
+    let client = server.client();
+    let document = client.get("/api/v1/openapi.json").await.ok();
+    assert!(
+        document["openapi"]
+            .as_str()
+            .is_some_and(|version| version.starts_with("3."))
+    );
+    assert_eq!(document["info"]["title"], "docmill");
+    for (method, path) in operations(&client).await {
+        let answer = client
+            .send(client.request(method.clone(), &path.replace(['{', '}'], "")))
+            .await;
+        // An object that is not there, a form that is not there: anything but a missing route.
+        let routed = answer.status != 405 && (answer.status != 404 || answer.json()["detail"] != "Not Found");
+        assert!(routed, "{method} {path}: {answer}");
+        let item = &document["paths"][&path][method.as_str().to_lowercase()];
+        assert!(
+            item["operationId"].is_string() && item["responses"].is_object(),
+            "{method} {path}"
+        );
+        assert!(
+            item["summary"].as_str().is_some_and(|text| text.len() > 5),
+            "{method} {path} has no summary"
+        );
+    }
+    let mut references = Vec::new();
+    collect_references(&document, &mut references);
+    for reference in references {
+        let pointer = reference.trim_start_matches('#');
+        assert!(document.pointer(pointer).is_some(), "{reference} leads nowhere");
+    }
+    let codes = document["info"]["description"].as_str().expect("a description");
+    for code in [
+        "api_key_missing",
+        "file_too_large",
+        "rate_limited",
+        "internal_error",
+        "task_timeout",
+    ] {
+        assert!(codes.contains(&format!("`{code}`")), "{code} is not documented");
+    }
+}
+
+/// The operations of the interface, written down here a second time: a route that is added, lost or
+/// renamed has to be meant.
+#[tokio::test]
+async fn the_operations_are_these() {
+    let server = Server::start().await;
+    let mut found: Vec<_> = operations(&server.client())
+        .await
+        .into_iter()
+        .map(|(m, p)| format!("{m} {p}"))
+        .collect();
+    found.sort();
+    let mut expected = [
+        "DELETE /jobs/{job_id}",
+        "GET /jobs",
+        "GET /jobs/{job_id}",
+        "GET /jobs/{job_id}/details",
+        "GET /jobs/{job_id}/download",
+        "GET /jobs/{job_id}/failed-files",
+        "GET /limits",
+        "GET /livez",
+        "GET /metrics",
+        "GET /readyz",
+        "GET /templates",
+        "GET /templates/{template_id}",
+        "POST /auth/token",
+        "POST /jobs",
+        "POST /jobs/{job_id}/cancel",
+        "POST /jobs/{job_id}/retry",
+    ];
+    expected.sort_unstable();
+    assert_eq!(found, expected);
+}
+
+#[tokio::test]
+async fn the_command_prints_the_document_the_server_serves() {
+    let server = Server::start().await;
+    let printed: Value = serde_json::from_str(&server.docmill(&["openapi"])).expect("JSON");
+    assert_eq!(printed, server.client().get("/openapi.json").await.ok());
+}
+
+#[tokio::test]
+async fn the_reference_page_loads_nothing_from_elsewhere() {
+    let server = Server::start().await;
+    let client = server.client();
+    for mount in ["", "/api/v1"] {
+        for slash in ["", "/"] {
+            let page = client
+                .send(client.anonymous(Method::GET, &format!("{mount}/docs{slash}")))
+                .await;
+            assert_eq!(page.status, 200);
+            assert!(page.header("content-type").is_some_and(|v| v.starts_with("text/html")));
+            let page = String::from_utf8(page.bytes).expect("text");
+            let base = attribute(&page, "<base href=\"");
+            let folder = if slash.is_empty() {
+                format!("{mount}/")
+            } else {
+                format!("{mount}/docs/")
+            };
+            let mut links: Vec<_> = page
+                .match_indices("src=\"")
+                .map(|(at, _)| attribute(&page[at..], "src=\""))
+                .collect();
+            links.extend(
+                page.match_indices("<link")
+                    .map(|(at, _)| attribute(&page[at..], "href=\"")),
+            );
+            assert!(links.len() >= 3, "{links:?} in {page}");
+            for link in links {
+                assert!(!link.contains("//"), "{link}");
+                let url = join(&join(&folder, base), link);
+                let asset = client.send(client.anonymous(Method::GET, &url)).await;
+                assert_eq!(asset.status, 200, "{url}");
+                if url.ends_with("initializer.js") {
+                    let script = String::from_utf8_lossy(&asset.bytes).into_owned();
+                    assert!(script.contains("../openapi.json"), "{script}");
+                    assert!(!script.contains("http"), "the page would call another host: {script}");
+                }
+            }
+        }
+    }
+    client.get("/docs/nothing.js").await.error(404, "not_found");
+    client.get("/docs/..%2f..%2fetc%2fpasswd").await.error(404, "not_found");
+    client.get("/docs/%ff").await.error(404, "not_found");
+}
+
+fn join(folder: &str, link: &str) -> String {
+    format!("{folder}{}", link.trim_start_matches("./"))
+}
+
+fn attribute<'a>(text: &'a str, start: &str) -> &'a str {
+    let rest = &text[text.find(start).expect(start) + start.len()..];
+    &rest[..rest.find('"').expect("a quote")]
+}
+
+fn collect_references(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Object(map) => {
+            for (name, value) in map {
+                match value {
+                    Value::String(target) if name == "$ref" => found.push(target.clone()),
+                    value => collect_references(value, found),
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect_references(item, found)),
+        _ => {}
+    }
+}

@@ -1,0 +1,64 @@
+//! Documents made for the tests.
+
+/// An HTML page with a heading and paragraphs.
+pub(crate) fn html(title: &str, paragraphs: usize) -> Vec<u8> {
+    let mut page = format!("<!DOCTYPE html><html><head><title>{title}</title></head><body><h1>{title}</h1>\n");
+    for number in 0..paragraphs {
+        page.push_str(&format!(
+            "<p>Paragraph {number} of the page says in plain words that {title} is about many things.</p>\n"
+        ));
+    }
+    page.push_str("</body></html>\n");
+    page.into_bytes()
+}
+
+/// A PDF with one line of Helvetica on each page.
+pub(crate) fn pdf(lines: &[&str]) -> Vec<u8> {
+    let mut objects = vec![String::from("<< /Type /Catalog /Pages 2 0 R >>")];
+    let kids: Vec<_> = (0..lines.len()).map(|page| format!("{} 0 R", 4 + page * 2)).collect();
+    objects.push(format!(
+        "<< /Type /Pages /Count {} /Kids [{}] >>",
+        lines.len(),
+        kids.join(" ")
+    ));
+    objects.push("<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>".into());
+    for (page, line) in lines.iter().enumerate() {
+        objects.push(format!(
+            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Resources << /Font << /F1 3 0 R >> >> /Contents {} 0 R >>",
+            5 + page * 2
+        ));
+        let escaped = line.replace('\\', "\\\\").replace('(', "\\(").replace(')', "\\)");
+        let stream = format!("BT /F1 12 Tf 72 720 Td ({escaped}) Tj ET");
+        objects.push(format!("<< /Length {} >>\nstream\n{stream}\nendstream", stream.len()));
+    }
+    let mut file = String::from("%PDF-1.4\n");
+    let mut offsets = Vec::new();
+    for (index, object) in objects.iter().enumerate() {
+        offsets.push(file.len());
+        file.push_str(&format!("{} 0 obj\n{object}\nendobj\n", index + 1));
+    }
+    let xref = file.len();
+    file.push_str(&format!("xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1));
+    for offset in offsets {
+        file.push_str(&format!("{offset:010} 00000 n \n"));
+    }
+    file.push_str(&format!(
+        "trailer\n<< /Size {} /Root 1 0 R >>\nstartxref\n{xref}\n%%EOF\n",
+        objects.len() + 1
+    ));
+    file.into_bytes()
+}
+
+/// A CSV table of many rows.
+pub(crate) fn csv(rows: usize) -> Vec<u8> {
+    let mut table = String::from("number,square,words\n");
+    for row in 0..rows {
+        table.push_str(&format!("{row},{},\"row {row}, with a comma\"\n", row * row));
+    }
+    table.into_bytes()
+}
+
+/// A page that takes the reader seconds, and stays below the limits of size and elements.
+pub(crate) fn slow_html() -> Vec<u8> {
+    html("slowness", 180_000)
+}

@@ -1,0 +1,16 @@
+//! Tests of the whole program: the real binary, real files, real connections.
+
+mod access;
+mod corpus;
+mod crash;
+mod documentation;
+mod drain;
+mod files;
+mod forms;
+mod jobs;
+mod kit;
+mod limits;
+mod names;
+mod paths;
+mod requests;
+mod slow;
