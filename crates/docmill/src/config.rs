@@ -19,87 +19,87 @@ pub(crate) const DEFAULTS: &str = include_str!("../docmill.default.toml");
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "documented where the defaults are, which users read too")]
 pub(crate) struct Config {
-    pub data_dir: PathBuf,
-    pub bootstrap_api_key: Secret,
-    pub server: Server,
-    pub store: Location,
-    pub blobs: Location,
-    pub auth: Auth,
-    pub engine: Engine,
-    pub sandbox: Sandbox,
-    pub limits: Limits,
-    pub log: Log,
+    pub(crate) data_dir: PathBuf,
+    pub(crate) bootstrap_api_key: Secret,
+    pub(crate) server: Server,
+    pub(crate) store: Location,
+    pub(crate) blobs: Location,
+    pub(crate) auth: Auth,
+    pub(crate) engine: Engine,
+    pub(crate) sandbox: Sandbox,
+    pub(crate) limits: Limits,
+    pub(crate) log: Log,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "see DEFAULTS")]
 pub(crate) struct Server {
-    pub listen: String,
+    pub(crate) listen: String,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "see DEFAULTS")]
 pub(crate) struct Location {
-    pub url: String,
+    pub(crate) url: String,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "see DEFAULTS")]
 pub(crate) struct Auth {
-    pub key_headers: Vec<String>,
-    pub token_lifetime_secs: u64,
+    pub(crate) key_headers: Vec<String>,
+    pub(crate) token_lifetime_secs: u64,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "see DEFAULTS")]
 pub(crate) struct Engine {
-    pub workers: usize,
-    pub lease_secs: u64,
-    pub max_attempts: u32,
-    pub drain_secs: u64,
-    pub retention_days: u64,
+    pub(crate) workers: usize,
+    pub(crate) lease_secs: u64,
+    pub(crate) max_attempts: u32,
+    pub(crate) drain_secs: u64,
+    pub(crate) retention_days: u64,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "see DEFAULTS")]
 pub(crate) struct Sandbox {
-    pub require: String,
+    pub(crate) require: String,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "see DEFAULTS")]
 pub(crate) struct Log {
-    pub level: String,
-    pub format: String,
+    pub(crate) level: String,
+    pub(crate) format: String,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "see DEFAULTS")]
 pub(crate) struct Limits {
-    pub max_files_per_job: usize,
-    pub max_file_bytes: u64,
-    pub create_gap_ms: u64,
-    pub max_running_local_jobs: u32,
-    pub request_timeout_secs: u64,
-    pub idle_timeout_secs: u64,
-    pub task_memory_bytes: u64,
-    pub task_cpu_secs: u64,
-    pub task_timeout_secs: u64,
-    pub task_stall_secs: u64,
-    pub max_output_bytes: u64,
-    pub max_expanded_bytes: u64,
-    pub max_archive_entries: u64,
-    pub max_depth: u32,
-    pub max_elements: u64,
-    pub max_pages: u32,
-    pub max_table_cells: u64,
+    pub(crate) max_files_per_job: usize,
+    pub(crate) max_file_bytes: u64,
+    pub(crate) create_gap_ms: u64,
+    pub(crate) max_running_local_jobs: u32,
+    pub(crate) request_timeout_secs: u64,
+    pub(crate) idle_timeout_secs: u64,
+    pub(crate) task_memory_bytes: u64,
+    pub(crate) task_cpu_secs: u64,
+    pub(crate) task_timeout_secs: u64,
+    pub(crate) task_stall_secs: u64,
+    pub(crate) max_output_bytes: u64,
+    pub(crate) max_expanded_bytes: u64,
+    pub(crate) max_archive_entries: u64,
+    pub(crate) max_depth: u32,
+    pub(crate) max_elements: u64,
+    pub(crate) max_pages: u32,
+    pub(crate) max_table_cells: u64,
 }
 
 /// A text that is never shown or logged.
@@ -109,7 +109,7 @@ pub(crate) struct Secret(String);
 
 impl Secret {
     /// The text; `None` when it is empty.
-    pub fn expose(&self) -> Option<&str> {
+    pub(crate) fn expose(&self) -> Option<&str> {
         Some(self.0.as_str()).filter(|text| !text.is_empty())
     }
 }
@@ -146,16 +146,16 @@ pub(crate) enum ConfigError {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Flags {
     /// A file of settings.
-    pub file: Option<PathBuf>,
+    pub(crate) file: Option<PathBuf>,
     /// Overrides `data_dir`.
-    pub data_dir: Option<PathBuf>,
+    pub(crate) data_dir: Option<PathBuf>,
     /// Overrides `server.listen`.
-    pub listen: Option<String>,
+    pub(crate) listen: Option<String>,
 }
 
 impl Config {
     /// Reads and checks the settings.
-    pub fn load(flags: &Flags) -> Result<Self, ConfigError> {
+    pub(crate) fn load(flags: &Flags) -> Result<Self, ConfigError> {
         let mut figment = Figment::from(Toml::string(DEFAULTS));
         if let Some(file) = &flags.file {
             figment = figment.merge(Toml::file_exact(file));
@@ -212,7 +212,7 @@ impl Config {
     }
 
     /// Path of the SQLite database.
-    pub fn database(&self) -> Result<PathBuf, ConfigError> {
+    pub(crate) fn database(&self) -> Result<PathBuf, ConfigError> {
         location(
             "store.url",
             &self.store.url,
@@ -222,12 +222,12 @@ impl Config {
     }
 
     /// Folder of the blobs.
-    pub fn blob_dir(&self) -> Result<PathBuf, ConfigError> {
+    pub(crate) fn blob_dir(&self) -> Result<PathBuf, ConfigError> {
         location("blobs.url", &self.blobs.url, "file:", &self.data_dir.join("blobs"))
     }
 
     /// The weakest isolation accepted.
-    pub fn required_level(&self) -> Result<Level, ConfigError> {
+    pub(crate) fn required_level(&self) -> Result<Level, ConfigError> {
         match self.sandbox.require.as_str() {
             "" if cfg!(target_os = "linux") => Ok(Level::BestEffort),
             "" => Ok(Level::ProcessOnly),
@@ -239,7 +239,7 @@ impl Config {
     }
 
     /// Limits of each child process.
-    pub fn child_limits(&self) -> ChildLimits {
+    pub(crate) fn child_limits(&self) -> ChildLimits {
         ChildLimits {
             memory_bytes: self.limits.task_memory_bytes,
             cpu_secs: self.limits.task_cpu_secs,
@@ -251,7 +251,7 @@ impl Config {
     }
 
     /// Limits of the parsers.
-    pub fn parse_limits(&self) -> ParseLimits {
+    pub(crate) fn parse_limits(&self) -> ParseLimits {
         ParseLimits {
             max_expanded_bytes: self.limits.max_expanded_bytes,
             max_archive_entries: self.limits.max_archive_entries,
@@ -263,7 +263,7 @@ impl Config {
     }
 
     /// Files processed at once.
-    pub fn workers(&self) -> usize {
+    pub(crate) fn workers(&self) -> usize {
         match self.engine.workers {
             0 => std::thread::available_parallelism().map_or(2, usize::from),
             workers => workers,
@@ -271,7 +271,7 @@ impl Config {
     }
 
     /// How the engine runs.
-    pub fn engine_config(&self) -> EngineConfig {
+    pub(crate) fn engine_config(&self) -> EngineConfig {
         let day = 86_400;
         EngineConfig {
             lease: Duration::from_secs(self.engine.lease_secs),
@@ -284,7 +284,7 @@ impl Config {
     }
 
     /// Limits of requests.
-    pub fn request_limits(&self) -> RequestLimits {
+    pub(crate) fn request_limits(&self) -> RequestLimits {
         RequestLimits {
             max_files_per_job: self.limits.max_files_per_job,
             max_file_bytes: self.limits.max_file_bytes,
@@ -294,7 +294,7 @@ impl Config {
     }
 
     /// Limits that parts other than the HTTP edge enforce, for `GET /limits`.
-    pub fn other_limits(&self) -> Vec<(&'static str, u64)> {
+    pub(crate) fn other_limits(&self) -> Vec<(&'static str, u64)> {
         let limits = &self.limits;
         vec![
             ("request_timeout_secs", limits.request_timeout_secs),

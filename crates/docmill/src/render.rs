@@ -18,7 +18,7 @@ pub(crate) enum Format {
 
 impl Format {
     /// Extension of a file in this form.
-    pub fn extension(self) -> &'static str {
+    pub(crate) fn extension(self) -> &'static str {
         match self {
             Self::Json => "json",
             Self::Jsonl => "jsonl",
@@ -41,31 +41,38 @@ pub(crate) fn render(elements: &[Element], format: Format) -> Result<String, ser
             out
         }
         Format::Md => blocks(elements, markdown),
-        Format::Text => blocks(elements, |element| element.text.clone()),
+        Format::Text => blocks(elements, |element, _| element.text.clone()),
     })
 }
 
-fn blocks(elements: &[Element], block: impl Fn(&Element) -> String) -> String {
+fn blocks(elements: &[Element], block: impl Fn(&Element, u32) -> String) -> String {
     let mut out = String::new();
     let mut before: Option<ElementType> = None;
+    let top = top_of_lists(elements);
     for element in elements.iter().filter(|e| !e.text.trim().is_empty()) {
         let in_list = element.kind == ElementType::ListItem && before == Some(ElementType::ListItem);
         if before.is_some() && !in_list {
             out.push('\n');
         }
-        out.push_str(&block(element));
+        out.push_str(&block(element, top));
         out.push('\n');
         before = Some(element.kind);
     }
     out
 }
 
-fn markdown(element: &Element) -> String {
+/// Depth of the outermost list items: some formats count it from 0, some from 1.
+fn top_of_lists(elements: &[Element]) -> u32 {
+    let items = elements.iter().filter(|e| e.kind == ElementType::ListItem);
+    items.map(|e| e.metadata.category_depth.unwrap_or(0)).min().unwrap_or(0)
+}
+
+fn markdown(element: &Element, top_of_lists: u32) -> String {
     let depth = element.metadata.category_depth.unwrap_or(0) as usize;
     match element.kind {
         ElementType::Title => format!("{} {}", "#".repeat((depth + 1).min(6)), element.text),
         ElementType::ListItem => {
-            let indent = "  ".repeat(depth.saturating_sub(1).min(8));
+            let indent = "  ".repeat(depth.saturating_sub(top_of_lists as usize).min(8));
             let numbered = element.text.split_once(['.', ')']).is_some_and(|(number, rest)| {
                 !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) && rest.starts_with(' ')
             });

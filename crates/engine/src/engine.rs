@@ -273,7 +273,11 @@ impl Engine {
             job_type: original.job_type,
             files,
         };
-        Ok(self.create(principal, submission, Some(job)).await?)
+        match self.create(principal, submission, Some(job)).await {
+            // Deleted since it was looked at.
+            Err(StoreError::OriginalGone(_)) => Err(RetryError::NotFound),
+            result => Ok(result?),
+        }
     }
 
     /// Deletes an ended job with its files and outputs.

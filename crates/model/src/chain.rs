@@ -7,6 +7,7 @@ use crate::ids::NodeId;
 use crate::settings::{ChunkOptions, PartitionOptions};
 
 mod fields;
+mod node_settings;
 mod parse;
 
 pub use parse::parse;

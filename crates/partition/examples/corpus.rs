@@ -41,6 +41,8 @@ fn main() {
             &PartitionOptions {
                 coordinates: true,
                 infer_table_structure: true,
+                // The corpus holds the text of slides alone.
+                include_slide_notes: false,
                 ..Default::default()
             },
             &ParseLimits::default(),

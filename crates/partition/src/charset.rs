@@ -45,13 +45,17 @@ pub(crate) fn decode_file<'a>(
     declared: Option<&str>,
     cx: &mut Context,
 ) -> Result<Cow<'a, str>, PartitionError> {
-    let decoded = match cx.options.encoding.as_deref().filter(|name| !name.trim().is_empty()) {
+    let mut decoded = match cx.options.encoding.as_deref().filter(|name| !name.trim().is_empty()) {
         Some(name) => {
             let charset = by_name(name).ok_or_else(|| PartitionError::UnknownEncoding(name.to_owned()))?;
             decode_as(bytes, charset)
         }
         None => decode(bytes, declared),
     };
+    if decoded.text.contains(is_binary_control) {
+        decoded.text = Cow::Owned(decoded.text.replace(is_binary_control, "\u{fffd}"));
+        decoded.replaced = true;
+    }
     if decoded.replaced {
         cx.warn(Warning::new(
             WarningCode::EncodingReplaced,
@@ -68,15 +72,23 @@ pub(crate) fn decode_file<'a>(
 /// are valid, `declared` (a charset named inside the file), a guess from the first 64 KB.
 ///
 /// Valid UTF-8 outranks what a file declares because text that was re-encoded often keeps its old
-/// declaration, while text in another charset is hardly ever valid UTF-8 by chance. Declared
-/// charsets whose text is pure ASCII escapes (ISO-2022-JP) are the exception.
+/// declaration, while text in another charset is hardly ever valid UTF-8 by chance. ISO-2022-JP, whose
+/// bytes are all ASCII, is the exception and told by its escape sequences.
 pub(crate) fn decode<'a>(bytes: &'a [u8], declared: Option<&str>) -> Decoded<'a> {
     if let Some(charset) = by_mark(bytes).or_else(|| by_shape(bytes)) {
         return decode_as(bytes, charset);
     }
     let declared = declared.and_then(by_name);
-    let escapes = declared == Some(Charset::Web(encoding_rs::ISO_2022_JP));
-    if !escapes && std::str::from_utf8(bytes).is_ok() {
+    let iso_2022_jp = Charset::Web(encoding_rs::ISO_2022_JP);
+    // The escape sequences that switch to Japanese are ASCII, and so valid UTF-8.
+    let escapes = bytes[..bytes.len().min(SAMPLE)]
+        .windows(3)
+        .any(|w| matches!(w, b"\x1b$B" | b"\x1b$@"))
+        && (declared == Some(iso_2022_jp) || guess(bytes) == encoding_rs::ISO_2022_JP);
+    if escapes {
+        return decode_as(bytes, iso_2022_jp);
+    }
+    if std::str::from_utf8(bytes).is_ok() {
         return decode_as(bytes, Charset::Web(UTF_8));
     }
     // A declaration of UTF-16 can't be right here: it was read from bytes that are not UTF-16.
@@ -142,6 +154,11 @@ fn by_shape(bytes: &[u8]) -> Option<Charset> {
         return Some(Charset::Utf32 { big_endian: false });
     }
     let (high_first, low_first) = (zeros[0] + zeros[2], zeros[1] + zeros[3]);
+    // Bytes of Latin text in an 8-bit charset that happens to hold a zero or two.
+    let latin = sample.iter().filter(|b| matches!(b, b' ' | b'a'..=b'z')).count();
+    if (high_first + low_first) * 8 < sample.len() && latin * 5 > sample.len() * 2 {
+        return None;
+    }
     let candidate = match (high_first, low_first) {
         (0, 0) => utf16_without_zeros(sample)?,
         (be, le) if be > 4 * le => UTF_16BE,
@@ -291,6 +308,8 @@ mod tests {
         assert_eq!(decode(&bytes, None).text, text);
         let (bytes, _, _) = encoding_rs::WINDOWS_1250.encode("Příliš žluťoučký");
         assert_eq!(decode(&bytes, Some("windows-1250")).text, "Příliš žluťoučký");
+        let (bytes, _, _) = encoding_rs::ISO_2022_JP.encode("日本語の文章です。");
+        assert_eq!(decode(&bytes, None).text, "日本語の文章です。");
         // UTF-8 text that claims to be Latin-1.
         assert_eq!(decode("café".as_bytes(), Some("iso-8859-1")).text, "café");
     }
@@ -311,6 +330,15 @@ mod tests {
             assert!(by_name(name).is_some(), "{name}");
         }
         assert_eq!(by_name("klingon"), None);
+    }
+
+    #[test]
+    fn a_stray_zero_makes_no_utf16() {
+        let decoded = decode(
+            b"caf\xe9 \xff\xfe \0 ok text here\ncaf\xe9 \xff\xfe \0 ok text here\n",
+            None,
+        );
+        assert!(decoded.text.contains("ok text here"));
     }
 
     #[test]

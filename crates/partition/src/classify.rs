@@ -68,9 +68,8 @@ pub(crate) fn strip_bullet(text: &str) -> Option<&str> {
         let after = &rest[c.len_utf8()..];
         let is_bullet = match c {
             '-' | '\u{2013}' => after.chars().next().is_none_or(char::is_whitespace),
-            // `*args` and `**` are code or emphasis; a star followed by a letter is still a bullet in
-            // plain text, a second star is not.
-            '*' => !after.starts_with('*') && (!found || after.starts_with(char::is_whitespace)),
+            // A star before a letter is a bullet too, unless a later one makes it emphasis (`*so*`).
+            '*' => after.chars().next().is_none_or(char::is_whitespace) || (!found && !sample(after).contains('*')),
             _ => is_bullet_char(c),
         };
         if !is_bullet {

@@ -24,6 +24,8 @@ pub(crate) struct Context<'a> {
     pub(crate) filename: Option<&'a str>,
     pub(crate) options: &'a PartitionOptions,
     pub(crate) limits: &'a ParseLimits,
+    /// Files this one is embedded in: 0 for the file itself, 1 for an attachment of it.
+    pub(crate) level: u32,
     document: Document,
     pages_done: u32,
     pages_total: u32,
@@ -41,10 +43,25 @@ impl<'a> Context<'a> {
             filename,
             options,
             limits,
+            level: 0,
             document: Document::default(),
             pages_done: 0,
             pages_total: 0,
             progress,
+        }
+    }
+
+    /// A context for a file found within this one, with a document of its own.
+    pub(crate) fn embedded<'b>(&'b mut self, filename: Option<&'b str>) -> Context<'b> {
+        Context {
+            filename,
+            options: self.options,
+            limits: self.limits,
+            level: self.level + 1,
+            document: Document::default(),
+            pages_done: 0,
+            pages_total: 0,
+            progress: &mut *self.progress,
         }
     }
 

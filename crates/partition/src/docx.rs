@@ -2,7 +2,6 @@
 
 mod body;
 mod inline;
-mod math;
 mod notes;
 mod numbering;
 mod section;
@@ -34,8 +33,8 @@ pub(crate) fn partition(bytes: &[u8], cx: &mut Context) -> Result<(), PartitionE
     let text = package
         .text(&main)?
         .ok_or_else(|| PartitionError::corrupt(FORMAT, format_args!("its main part `{main}` is missing")))?;
+    let styles = read_styles(&mut package, &relationships, cx)?;
     let mut side = |kind: &str, cx: &mut Context| side_part(&mut package, &relationships, kind, cx);
-    let styles = side("styles", cx)?.map(|n| Styles::read(&n)).unwrap_or_default();
     let numbering = side("numbering", cx)?.map(|n| Numbering::read(&n)).unwrap_or_default();
     let even_pages = side("settings", cx)?.is_some_and(|n| n.child(Ns::W, "evenAndOddHeaders").is_some_and(styles::on));
     let footnotes = side("footnotes", cx)?
@@ -84,6 +83,30 @@ pub(crate) fn partition(bytes: &[u8], cx: &mut Context) -> Result<(), PartitionE
         }
     }
     body.finish()
+}
+
+/// The styles; without them, after a warning, when their part is broken.
+fn read_styles(
+    package: &mut Package,
+    relationships: &Relationships,
+    cx: &mut Context,
+) -> Result<Styles, PartitionError> {
+    let Some(part) = relationships.first("styles") else {
+        return Ok(Styles::default());
+    };
+    let max_depth = package.max_depth();
+    let styles = package.text(part).and_then(|text| match text {
+        Some(text) => Styles::read(XmlReader::new(&text, FORMAT, part, max_depth)),
+        None => Ok(Styles::default()),
+    });
+    match styles {
+        Err(PartitionError::Corrupt { reason, .. }) => {
+            let message = format!("styles of the document were not read: {reason}");
+            cx.warn(Warning::new(WarningCode::PartUnreadable, message));
+            Ok(Styles::default())
+        }
+        other => other,
+    }
 }
 
 /// A part the text can do without: when it is broken, a warning says so.

@@ -24,13 +24,14 @@ mod text;
 mod xlsx;
 mod xml;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use docmill_model::element::assign_element_ids;
 use docmill_model::hierarchy::assign_parents;
 use docmill_model::limits::ParseLimits;
 use docmill_model::settings::{PartitionOptions, Strategy};
-use docmill_model::{Document, ElementType, Warning, WarningCode};
+use docmill_model::{Document, Element, ElementType, Warning, WarningCode};
 
 pub use context::Progress;
 pub use detect::detect;
@@ -62,24 +63,43 @@ pub fn partition(
 ) -> Result<Document, PartitionError> {
     let file_type = detect(input)?;
     let mut cx = Context::new(input.filename.as_deref(), options, limits, progress);
-    let bytes = &input.bytes;
-    match file_type {
-        FileType::Empty => {}
-        FileType::Txt => text::partition(bytes, &mut cx)?,
-        FileType::Md => markdown::partition(bytes, &mut cx)?,
-        FileType::Html => html::partition(bytes, &mut cx)?,
-        FileType::Csv | FileType::Tsv => csv::partition(bytes, file_type, &mut cx)?,
-        FileType::Json => json::partition(bytes, &mut cx)?,
-        FileType::Ndjson => json::partition_lines(bytes, &mut cx)?,
-        FileType::Xml => xml::partition(bytes, &mut cx)?,
-        FileType::Docx => docx::partition(bytes, &mut cx)?,
-        FileType::Pptx => pptx::partition(bytes, &mut cx)?,
-        FileType::Xlsx => xlsx::partition(bytes, &mut cx)?,
-        FileType::Eml => email::partition(bytes, &mut cx)?,
-        FileType::Pdf => pdf::partition(bytes, &mut cx)?,
-    }
+    read(file_type, &input.bytes, &mut cx)?;
     let mut document = cx.into_document();
     finish(&mut document, input, file_type, options);
+    Ok(document)
+}
+
+/// Runs the reader of a format.
+fn read(file_type: FileType, bytes: &Arc<Vec<u8>>, cx: &mut Context) -> Result<(), PartitionError> {
+    match file_type {
+        FileType::Empty => Ok(()),
+        FileType::Txt => text::partition(bytes, cx),
+        FileType::Md => markdown::partition(bytes, cx),
+        FileType::Html => html::partition(bytes, cx),
+        FileType::Csv | FileType::Tsv => csv::partition(bytes, file_type, cx),
+        FileType::Json => json::partition(bytes, cx),
+        FileType::Ndjson => json::partition_lines(bytes, cx),
+        FileType::Xml => xml::partition(bytes, cx),
+        FileType::Docx => docx::partition(bytes, cx),
+        FileType::Pptx => pptx::partition(bytes, cx),
+        FileType::Xlsx => xlsx::partition(bytes, cx),
+        FileType::Eml => email::partition(bytes, cx),
+        FileType::Pdf => pdf::partition(bytes, cx),
+    }
+}
+
+/// Partitions a file found within another, such as an attachment, into a document of its own whose
+/// elements carry the file's name and type. `cx` is that of the outer file.
+pub(crate) fn partition_embedded(input: &Input, cx: &mut Context) -> Result<Document, PartitionError> {
+    let file_type = detect(input)?;
+    let mut inner = cx.embedded(input.filename.as_deref());
+    read(file_type, &input.bytes, &mut inner)?;
+    let mut document = inner.into_document();
+    for element in &mut document.elements {
+        let metadata = &mut element.metadata;
+        metadata.filename = metadata.filename.take().or_else(|| input.filename.clone());
+        metadata.filetype = metadata.filetype.take().or_else(|| Some(file_type.mime().to_owned()));
+    }
     Ok(document)
 }
 
@@ -113,7 +133,7 @@ fn finish(document: &mut Document, input: &Input, file_type: FileType, options: 
             .elements
             .retain(|element| element.kind != ElementType::PageBreak);
     }
-    assign_element_ids(&mut document.elements);
+    rehash_ids(&mut document.elements);
     assign_parents(&mut document.elements);
     if !options.exclude_elements.is_empty() {
         document
@@ -128,5 +148,25 @@ fn finish(document: &mut Document, input: &Input, file_type: FileType, options: 
                 options.extract_image_block_types.join(", ")
             ),
         ));
+    }
+}
+
+/// Gives every element its id. Elements that came with ids (a JSON file of elements) keep their
+/// parents under the new ids; a parent that is not in the document is forgotten.
+fn rehash_ids(elements: &mut [Element]) {
+    let old: Vec<String> = elements.iter_mut().map(|e| std::mem::take(&mut e.element_id)).collect();
+    assign_element_ids(elements);
+    if old.iter().all(String::is_empty) {
+        return;
+    }
+    let new: HashMap<&str, String> = old
+        .iter()
+        .map(String::as_str)
+        .zip(elements.iter().map(|e| e.element_id.clone()))
+        .filter(|(old, _)| !old.is_empty())
+        .collect();
+    for element in elements {
+        let parent = element.metadata.parent_id.take();
+        element.metadata.parent_id = parent.and_then(|id| new.get(id.as_str()).cloned());
     }
 }

@@ -3,6 +3,8 @@
 
 pub(crate) mod chart;
 pub(crate) mod diagram;
+pub(crate) mod math;
+pub(crate) mod number;
 pub(crate) mod table;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -11,6 +13,7 @@ pub(crate) mod xml;
 use std::collections::HashMap;
 use std::io::{Cursor, Read};
 
+use docmill_model::ElementType;
 use docmill_model::limits::ParseLimits;
 use zip::ZipArchive;
 use zip::result::ZipError;
@@ -113,11 +116,6 @@ impl<'a> Package<'a> {
     /// The greatest XML nesting depth allowed.
     pub(crate) fn max_depth(&self) -> u32 {
         self.max_depth
-    }
-
-    /// Name of the format, for errors.
-    pub(crate) fn format(&self) -> &'static str {
-        self.format
     }
 
     /// The text of a part, decoded to UTF-8; `None` when there is no such part.
@@ -315,7 +313,7 @@ pub(crate) fn drawing_paragraphs(node: &Node) -> Vec<String> {
     paragraphs
 }
 
-/// The text of one DrawingML paragraph; line breaks as `\n`.
+/// The text of a DrawingML paragraph or run; line breaks as `\n`, formulas as LaTeX.
 pub(crate) fn drawing_text(paragraph: &Node) -> String {
     let mut text = String::new();
     paragraph.walk(&mut |n| {
@@ -323,13 +321,43 @@ pub(crate) fn drawing_text(paragraph: &Node) -> String {
             (Ns::A, "t") => n.push_text(&mut text),
             (Ns::A, "br") => text.push('\n'),
             (Ns::A, "tab") => text.push('\t'),
-            (Ns::M, "t") => n.push_text(&mut text),
+            (Ns::M, "oMath") => {
+                text.push_str(&format!("${}$", math::latex(n)));
+                return false;
+            }
             (Ns::A, "pPr" | "rPr" | "endParaRPr") => return false,
             _ => {}
         }
         true
     });
+    // Files keep some line breaks as vertical tabs.
     text.replace('\u{b}', "\n")
+}
+
+/// A comment as text: where (such as a cell, or empty), who, when, what.
+pub(crate) fn comment_text(place: &str, author: &str, initials: &str, time: &str, text: &str) -> String {
+    let mut out = String::from("Comment");
+    if !place.is_empty() {
+        out.push_str(&format!(" on {place}"));
+    }
+    if !author.is_empty() {
+        out.push_str(&format!(" by {author}"));
+    }
+    if !initials.is_empty() && initials != author {
+        out.push_str(&format!(" ({initials})"));
+    }
+    if !time.is_empty() {
+        out.push_str(&format!(", {time}"));
+    }
+    format!("{out}: {text}")
+}
+
+/// The kind of a text whose place says it is no heading, judged by the text alone.
+pub(crate) fn classify_body(text: &str) -> (ElementType, String) {
+    match crate::classify::classify(text) {
+        (ElementType::Title, text) => (ElementType::UncategorizedText, text),
+        other => other,
+    }
 }
 
 #[cfg(test)]

@@ -4,19 +4,29 @@
 //! segments of text ([`segment`]), repeated lines taken out ([`furniture`]), segments into reading
 //! order ([`order`]), lines and paragraphs ([`block`]), kinds of elements ([`roles`]).
 
+mod aligned;
 mod block;
 mod device;
 mod document;
 mod engine;
 mod fonts;
+mod frame;
 mod furniture;
 mod grid;
 mod hayro;
+mod line;
+mod links;
 mod order;
 mod roles;
 mod script;
 mod segment;
+mod spacing;
 mod table;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+mod text;
 
 use std::sync::Arc;
 

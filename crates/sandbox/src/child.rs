@@ -274,6 +274,9 @@ fn bind_to_parent() -> bool {
 #[cfg(target_os = "linux")]
 fn lock_down(header: &Header, parent_death: bool) -> Result<Report, String> {
     let mut notes = Vec::new();
+    if sys::is_root() {
+        notes.push("runs as root: the limit on processes does not bind root, the other measures do".to_owned());
+    }
     // When the machine runs out of memory, this process goes and not the server. Must come before `not_dumpable`,
     // which hands the file over to root.
     if let Err(error) = std::fs::write("/proc/self/oom_score_adj", "1000") {
@@ -290,26 +293,26 @@ fn lock_down(header: &Header, parent_death: bool) -> Result<Report, String> {
         notes.push(format!("Landlock failed: {error}"));
         None
     });
-    match landlock_abi {
-        None => notes.push("Landlock is not available: files are protected by the system-call filter alone".to_owned()),
-        Some(abi) if abi < 4 => notes.push(format!("Landlock ABI {abi} does not know TCP; the filter covers it")),
-        Some(_) => {}
-    }
     let seccomp = crate::policy::restrict_system_calls().map_err(|error| {
         notes.push(format!(
-            "seccomp is not available, network and processes are not shut off: {error}"
+            "seccomp is not available, network and new processes are not shut off: {error}"
         ));
     });
     let mut seccomp = seccomp.is_ok();
+    match landlock_abi {
+        None if seccomp => {
+            notes.push("Landlock is not available: the system-call filter alone protects files".to_owned())
+        }
+        None => notes.push("Landlock is not available: nothing keeps a child from files".to_owned()),
+        Some(abi) if abi < 4 => notes.push(format!("Landlock ABI {abi} does not know TCP; the filter covers it")),
+        Some(_) => {}
+    }
     // Believe it when it is seen: both promise that no file opens.
     let opens = std::fs::File::open("/").is_ok() || std::fs::File::open("/proc/self/environ").is_ok();
     let landlock_abi = if opens { None } else { landlock_abi };
     if opens && seccomp {
         seccomp = false;
         notes.push("files can still be opened although the kernel accepted the restrictions".to_owned());
-    }
-    if sys::is_root() {
-        notes.push("runs as root: the limit on processes does not bind root, the other measures do".to_owned());
     }
     let level = match (landlock_abi.is_some(), seccomp) {
         (true, true) if parent_death => Level::Full,

@@ -24,6 +24,13 @@
 //! On macOS only the separate process, the resource limits without memory, and the parent's watchdogs remain; the
 //! [`Report`] says so. Other systems with `posix_spawn` and Unix sockets compile and behave alike.
 //!
+//! # What a child costs
+//!
+//! Starting, locking down, answering and reaping takes about 1.4 ms on one core for a small program and 2 ms for one of
+//! 30 MB with 80,000 relocations, against 0.9 ms for the bare start of `/bin/true` on the same machine (measure yours
+//! with the example `spawn_cost`). That is why there is no server process that forks prepared children, and no pool:
+//! a fresh program image for every file has a fresh address layout and can carry nothing over from the file before.
+//!
 //! # Use
 //!
 //! The program that uses this crate starts itself again. First thing in `main`:
@@ -51,6 +58,7 @@ mod sys;
 mod wire;
 
 pub use child::{FrameWriter, Request, child_main};
+pub use sys::raise_descriptor_limit;
 pub use config::{ChildLimits, Level, Report, SandboxConfig};
 pub use outcome::{CrashKind, Killed, Reason, Usage};
 pub use parent::{CancelFlag, Sandbox, SandboxError};

@@ -1,7 +1,6 @@
 //! The parent's side: start a child, feed it, listen to it without trusting it, and end it.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -295,7 +294,8 @@ impl Session<'_, '_> {
                 if gone {
                     return Verdict::Ended;
                 }
-            } else {
+            } else if !channel.write && !stderr.read {
+                // A whole tick without news: time to look.
                 process.note_memory();
             }
         }
@@ -408,8 +408,8 @@ impl<'a> Outbox<'a> {
         for _ in 0..64 {
             let (_, rest) = self.piece.split_at(self.sent.min(self.piece.len()));
             if rest.is_empty() && !self.refill()? {
+                // The writing half stays open: its end is what tells a child that has answered to go.
                 self.finished = true;
-                let _ = channel.shutdown(Shutdown::Write);
                 break;
             }
             let (_, rest) = self.piece.split_at(self.sent.min(self.piece.len()));

@@ -163,6 +163,24 @@ pub(crate) fn limit(resource: Resource, soft: u64, hard: u64) -> io::Result<()> 
     Ok(())
 }
 
+/// Raises this process's soft limit on open descriptors to its hard limit, at most `wanted`, and tells the result.
+///
+/// A server holds a descriptor per connection, and the usual soft limit of 1,024 is soon used up. Children are not
+/// affected: each sets a limit of its own.
+pub fn raise_descriptor_limit(wanted: u64) -> io::Result<u64> {
+    let mut now = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the pointer is to a live, writable local of the right type.
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut now) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    now.rlim_cur = now.rlim_cur.max(now.rlim_max.min(wanted));
+    // SAFETY: the pointer is to a live local of the right type.
+    if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &now) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(now.rlim_cur)
+}
+
 /// Closes every descriptor above `last`.
 pub(crate) fn close_above(last: i32) {
     #[cfg(target_os = "linux")]

@@ -14,6 +14,9 @@ fn main() {
         Some("__child") => child_main(act),
         Some("__raw") => raw(&std::env::args().nth(2).unwrap_or_default()),
         Some("parent") => middle(),
+        Some("many") => many(),
+        #[cfg(target_os = "linux")]
+        Some("on-old-kernel") => on_old_kernel(&std::env::args().nth(2).unwrap_or_default()),
         _ => eprintln!("for the tests of docmill-sandbox only"),
     }
 }
@@ -63,6 +66,73 @@ fn middle() {
             }
         },
     );
+}
+
+/// Runs of every kind of outcome, then a count of what they left behind.
+fn many() {
+    let mut config = SandboxConfig::current_exe(["__child"]).expect("own path");
+    config.limits.memory_bytes = 128 << 20;
+    let sandbox = Sandbox::new(config).expect("sandbox");
+    let count = |path: &str| std::fs::read_dir(path).map_or(0, Iterator::count);
+    let before = count("/proc/self/fd");
+    for n in 0..200 {
+        let request = ["echo", "panic", "segfault", "exec", "nothing"]
+            .iter()
+            .cycle()
+            .nth(n)
+            .copied()
+            .unwrap_or("echo");
+        let _ = sandbox.run(request.as_bytes(), &mut io::empty(), 0, &CancelFlag::new(), &mut drop);
+    }
+    let after = count("/proc/self/fd");
+    let children = std::fs::read_to_string("/proc/thread-self/children").expect("the list of children");
+    println!(
+        "descriptors +{}, children {}",
+        after - before,
+        children.split_whitespace().count()
+    );
+}
+
+/// A server on a kernel that lacks a measure, played by a filter that answers "not implemented" in its place.
+#[cfg(target_os = "linux")]
+fn on_old_kernel(lacks: &str) {
+    use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
+    let mut missing = std::collections::BTreeMap::new();
+    if lacks != "seccomp" {
+        missing.insert(libc::SYS_landlock_create_ruleset, Vec::new());
+    }
+    if lacks != "landlock" {
+        missing.insert(libc::SYS_seccomp, Vec::new());
+    }
+    let answer = SeccompAction::Errno(libc::ENOSYS as u32);
+    let arch = std::env::consts::ARCH.try_into().expect("known architecture");
+    let filter = SeccompFilter::new(missing, SeccompAction::Allow, answer, arch).expect("filter");
+    seccompiler::apply_filter(&BpfProgram::try_from(filter).expect("program")).expect("applies");
+
+    let mut config = SandboxConfig::current_exe(["__child"]).expect("own path");
+    if let Err(error) = Sandbox::new(config.clone()) {
+        println!("refused: {error}");
+    }
+    config.require = Level::ProcessOnly;
+    let sandbox = Sandbox::new(config).expect("sandbox");
+    println!("level: {}", sandbox.report().level);
+    for deed in [
+        "read-file /etc/passwd",
+        "exec",
+        "run-program",
+        "panic",
+        "grow-file",
+        "many-files",
+    ] {
+        let mut last = None;
+        let result = sandbox.run(deed.as_bytes(), &mut io::empty(), 0, &CancelFlag::new(), &mut |f| {
+            last = Some(f)
+        });
+        match (last, result) {
+            (Some(docmill_sandbox::Frame::Done(bytes)), _) => println!("{deed}: {}", String::from_utf8_lossy(&bytes)),
+            (_, result) => println!("{deed}: {}", result.map_or_else(|e| e.reason.kind(), |_| "?")),
+        }
+    }
 }
 
 fn act(request: Request, answer: &mut FrameWriter) {
@@ -185,6 +255,16 @@ fn forbidden_deed(deed: &str, argument: &str) -> Option<io::Result<()>> {
     Some(match deed {
         "read-file" => std::fs::read(argument).map(drop),
         "write-file" => OpenOptions::new().create(true).append(true).open(argument).map(drop),
+        "grow-file" => {
+            let path = std::env::temp_dir().join(format!("docmill-sandbox-grow-{}", std::process::id()));
+            let file = OpenOptions::new().create_new(true).write(true).open(&path);
+            let _ = std::fs::remove_file(&path);
+            file.and_then(|mut file| file.write_all(b"x"))
+        }
+        "many-files" => (0..40)
+            .map(|_| std::fs::File::open("/dev/null"))
+            .collect::<io::Result<Vec<_>>>()
+            .map(drop),
         "list-folder" => std::fs::read_dir(argument).map(drop),
         "stat-file" => std::fs::metadata(argument).map(drop),
         "delete-file" => std::fs::remove_file(argument),
@@ -193,7 +273,7 @@ fn forbidden_deed(deed: &str, argument: &str) -> Option<io::Result<()>> {
             .and_then(|s| s.send_to(b"x", argument))
             .map(drop),
         "unix" => std::os::unix::net::UnixStream::connect(argument).map(drop),
-        "exec" => std::process::Command::new("/bin/true").status().map(drop),
+        "run-program" => std::process::Command::new("/bin/true").status().map(drop),
         _ => return system_deed(deed),
     })
 }
@@ -214,6 +294,8 @@ fn system_deed(deed: &str) -> Option<io::Result<()>> {
     let shared = i64::from(libc::MAP_ANONYMOUS | libc::MAP_SHARED);
     let (number, arguments) = match deed {
         "fork" => (libc::SYS_clone, [i64::from(libc::SIGCHLD), 0, 0, 0]),
+        // With nothing to execute the call itself fails where it is allowed: the process goes on and can tell.
+        "exec" => (libc::SYS_execve, [0, 0, 0, 0]),
         "clone3" => (libc::SYS_clone3, [0, 0, 0, 0]),
         "kill-parent" => (libc::SYS_kill, [parent, 9, 0, 0]),
         "tgkill-parent" => (libc::SYS_tgkill, [parent, parent, 9, 0]),

@@ -1,5 +1,7 @@
 //! What can go wrong in the store.
 
+use docmill_model::ids::JobId;
+
 /// Result of a store method.
 pub type Result<T> = std::result::Result<T, StoreError>;
 
@@ -12,10 +14,14 @@ pub enum StoreError {
     /// The lease is not held any more.
     #[error("the lease is lost")]
     LeaseLost,
+    /// The job a new one was to retry is not there any more, and its files neither.
+    #[error("job {0} is gone")]
+    OriginalGone(JobId),
     /// The database can't be used now: disk full, locked, permissions.
     #[error("the database is not available")]
     Unavailable(#[source] sqlx::Error),
-    /// The commit failed for the whole group of operations this one was in.
+    /// The commit failed for the whole group of operations this one was in: disk full, locked,
+    /// permissions. Later operations work again once the cause is gone.
     #[error("the commit failed: {0}")]
     CommitFailed(String),
     /// The blob store can't be used now.
@@ -37,6 +43,9 @@ pub enum StoreError {
 
 impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
-        Self::Unavailable(error)
+        match error {
+            sqlx::Error::PoolClosed => Self::Closed,
+            error => Self::Unavailable(error),
+        }
     }
 }

@@ -67,7 +67,11 @@ pub trait Store: Send + Sync {
     ) -> Result<std::result::Result<(), Micros>>;
 
     /// Records a job and its files (whose blobs must be durable), and starts it when its account has
-    /// a free slot.
+    /// a free slot. It is never ended on return: a job without files that starts here is ended by
+    /// [`Store::settle`], one that starts later ends as it starts.
+    ///
+    /// A retry refers to blobs of the job it retries; [`StoreError::OriginalGone`] when that job holds
+    /// them no longer.
     async fn create_job(&self, job: NewJob, now: Micros) -> Result<()>;
 
     /// A job with its files' ids and outputs.
@@ -118,8 +122,8 @@ pub trait Store: Send + Sync {
     /// `max_attempts` times already fails instead. How many there were.
     async fn recover(&self, all_running: bool, max_attempts: u32, now: Micros) -> Result<u64>;
 
-    /// Ends running jobs that have no file left to run, and starts waiting jobs where a slot is free.
-    /// Repairs nothing in normal running; jobs without files end here. How many it touched.
+    /// Ends running jobs that have no file left to run, which are those created without files, and
+    /// starts waiting jobs where a slot is free, as after the limit was raised. How many it touched.
     async fn settle(&self, now: Micros) -> Result<u64>;
 
     // ---- upkeep ----

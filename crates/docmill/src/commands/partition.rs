@@ -60,6 +60,7 @@ enum StrategyArg {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 #[value(rename_all = "snake_case")]
+#[allow(clippy::enum_variant_names, reason = "the names of the chunkers")]
 enum ChunkArg {
     ByTitle,
     ByCharacter,

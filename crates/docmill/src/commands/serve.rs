@@ -9,7 +9,7 @@ use docmill_engine::{Engine, access, now};
 use docmill_model::ids::WorkspaceId;
 use docmill_store::Store;
 use docmill_store::blob::BlobStore;
-use metrics_exporter_prometheus::PrometheusBuilder;
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -22,15 +22,32 @@ use crate::{Failure, setup};
 pub(crate) struct Args {
     /// Address and port to listen on; port 0 takes a free one.
     #[arg(long, value_name = "ADDRESS:PORT")]
-    pub listen: Option<String>,
+    pub(crate) listen: Option<String>,
 }
 
 /// Time that open requests get to end after the files under way have ended.
 const HTTP_GRACE: Duration = Duration::from_secs(5);
 
+/// Upper bounds of histogram buckets: durations, and numbers of things done together.
+const SECONDS: [f64; 12] = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0, 300.0];
+const SIZES: [f64; 8] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0];
+
+/// Time between two rounds of sorting observations into their buckets; until then they are kept one by one.
+const METRICS_UPKEEP: Duration = Duration::from_secs(5);
+
+/// Descriptors the server asks for: one per connection, and some for files.
+const DESCRIPTORS: u64 = 65_536;
+
 pub(crate) fn run(config: &Config) -> Result<ExitCode, Failure> {
     start_logging(config)?;
-    let metrics = PrometheusBuilder::new().install_recorder()?;
+    match docmill_sandbox::raise_descriptor_limit(DESCRIPTORS) {
+        Ok(limit) => tracing::debug!(limit, "open descriptors"),
+        Err(error) => tracing::warn!(%error, "cannot raise the limit on open descriptors"),
+    }
+    let metrics = PrometheusBuilder::new()
+        .set_buckets_for_metric(Matcher::Suffix("_seconds".into()), &SECONDS)?
+        .set_buckets_for_metric(Matcher::Suffix("_size".into()), &SIZES)?
+        .install_recorder()?;
     // Started here and not in the runtime: its threads live as long as the process, and so do the
     // children they start.
     let sandbox = setup::sandbox(config)?;
@@ -70,6 +87,13 @@ pub(crate) fn run(config: &Config) -> Result<ExitCode, Failure> {
             request_timeout: Duration::from_secs(config.limits.request_timeout_secs),
         };
         let idle = api.idle_timeout;
+        let upkeep = metrics.clone();
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(METRICS_UPKEEP).await;
+                upkeep.run_upkeep();
+            }
+        });
         let app = docmill_api::app(engine.clone(), api, TokenSigner::new(&secret), metrics);
         engine.start().await?;
         tracing::info!(address = %listener.local_addr()?, data_dir = %config.data_dir.display(),

@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::error::PartitionError;
 use crate::ooxml::table::{element as table_element, push_words};
 use crate::ooxml::xml::{Node, Ns};
-use crate::ooxml::{Package, Relationships, chart, diagram};
+use crate::ooxml::{Package, Relationships, chart, classify_body, diagram, math};
 
 type Result<T> = std::result::Result<T, PartitionError>;
 
@@ -154,7 +154,7 @@ impl Body<'_, '_, '_> {
             _ if numbered => (ElementType::ListItem, Some(setting.level), text.to_owned()),
             Some(Role::ListItem(depth)) => (ElementType::ListItem, Some(depth), text.to_owned()),
             _ => {
-                let (kind, kept) = classify(text);
+                let (kind, kept) = classify_body(text);
                 (kind, (kind == ElementType::ListItem).then_some(0), kept)
             }
         };
@@ -363,7 +363,7 @@ impl Body<'_, '_, '_> {
     }
 
     fn bare_formula(&mut self, node: &Node) -> Result<()> {
-        let latex = super::math::latex(node);
+        let latex = math::latex(node);
         if latex.is_empty() {
             return Ok(());
         }
@@ -433,15 +433,6 @@ impl Body<'_, '_, '_> {
             }
         }
         Ok(())
-    }
-}
-
-/// The kind of a paragraph without a telling style: what the text shows, but never a heading, as those
-/// are styled.
-fn classify(text: &str) -> (ElementType, String) {
-    match crate::classify::classify(text) {
-        (ElementType::Title, text) => (ElementType::UncategorizedText, text),
-        other => other,
     }
 }
 

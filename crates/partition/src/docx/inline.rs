@@ -2,11 +2,10 @@
 
 use docmill_model::metadata::{Link, Metadata};
 
-use super::math;
 use super::styles::{Styles, on};
 use super::symbol::symbol;
-use crate::ooxml::Relationships;
 use crate::ooxml::xml::{Child, Node, Ns};
+use crate::ooxml::{Relationships, math};
 
 /// Something a paragraph refers to that stands elsewhere in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +56,8 @@ pub(super) struct Inline<'n> {
     links: Vec<Stretch<String>>,
     emphasis: Vec<Stretch<Format>>,
     fields: Vec<Field>,
+    /// Fields that are open and not in their result, whose text is not shown.
+    instructions: usize,
     /// Contents of text boxes anchored here.
     pub(super) boxes: Vec<&'n Node>,
     pub(super) references: Vec<Reference>,
@@ -85,8 +86,11 @@ impl<'n> Inline<'n> {
     /// text without white space at its ends.
     pub(super) fn describe(&self, prefix: &str, metadata: &mut Metadata) {
         let lead = self.text.len() - self.text.trim_start().len();
+        // Bytes looked at so far, and the code points that they and the prefix are.
         let mut counted = (lead, prefix.chars().count());
-        for link in &self.links {
+        let mut links: Vec<&Stretch<String>> = self.links.iter().collect();
+        links.sort_by_key(|link| link.start);
+        for link in links {
             let Some(text) = self.text.get(link.start..link.end) else {
                 continue;
             };
@@ -95,11 +99,10 @@ impl<'n> Inline<'n> {
                 continue;
             }
             let start = (link.start + text.len() - text.trim_start().len()).max(lead);
-            // Inner links of nested fields end first and so may start later than the one that follows.
-            if start < counted.0 {
-                counted = (lead, prefix.chars().count());
-            }
-            counted.1 += self.text.get(counted.0..start).map_or(0, |t| t.chars().count());
+            let chars = |from, to| self.text.get(from..to).map_or(0, |t| t.chars().count());
+            counted.1 += chars(counted.0, start);
+            // One link within another can begin with the other's leading white space.
+            counted.1 -= chars(start, counted.0);
             counted.0 = start;
             metadata.link_texts.push(shown.to_owned());
             metadata.link_urls.push(link.what.clone());
@@ -201,7 +204,7 @@ impl<'n> Inline<'n> {
     }
 
     fn push(&mut self, text: &str, format: Format) {
-        if text.is_empty() || self.fields.iter().any(|f| !f.in_result) {
+        if text.is_empty() || self.instructions > 0 {
             return;
         }
         let start = self.text.len();
@@ -237,20 +240,22 @@ impl<'n> Inline<'n> {
             return false;
         }
         match node.attr("fldCharType") {
-            Some("begin") => self.fields.push(Field::default()),
+            Some("begin") => {
+                self.fields.push(Field::default());
+                self.instructions += 1;
+            }
             Some("separate") => {
-                if let Some(field) = self.fields.last_mut() {
+                if let Some(field) = self.fields.last_mut().filter(|f| !f.in_result) {
                     field.in_result = true;
                     field.start = self.text.len();
+                    self.instructions = self.instructions.saturating_sub(1);
                 }
             }
-            _ => {
-                if let Some(field) = self.fields.pop()
-                    && field.in_result
-                {
-                    self.link_field(&field.instruction, field.start);
-                }
-            }
+            _ => match self.fields.pop() {
+                Some(field) if field.in_result => self.link_field(&field.instruction, field.start),
+                Some(_) => self.instructions = self.instructions.saturating_sub(1),
+                None => {}
+            },
         }
         true
     }

@@ -2,12 +2,15 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::ooxml::number::format_number;
 use crate::ooxml::xml::{Node, Ns};
 
 /// Levels of a multi-level list.
 const LEVELS: usize = 9;
 /// Characters of a level's text that are used; the format allows 31.
 const MAX_LEVEL_TEXT: usize = 64;
+/// Bytes of an id; ids are small numbers.
+const MAX_ID: usize = 64;
 
 #[derive(Clone, Debug)]
 struct Level {
@@ -54,7 +57,9 @@ pub(super) enum Mark {
 impl Numbering {
     pub(super) fn read(root: &Node) -> Self {
         let mut numbering = Self::default();
-        for node in root.elements() {
+        let short = |name: &str, node: &Node| node.attr(name).is_none_or(|id| id.len() <= MAX_ID);
+        let short = |node: &&Node| short("abstractNumId", node) && short("numId", node);
+        for node in root.elements().filter(short) {
             if node.is(Ns::W, "abstractNum") {
                 let levels = node.elements().filter(|n| n.is(Ns::W, "lvl")).filter_map(read_level);
                 let definition = Abstract {
@@ -150,7 +155,10 @@ fn read_level(node: &Node) -> Option<(usize, Level)> {
 
 fn read_instance(node: &Node) -> Instance {
     let mut instance = Instance {
-        abstract_id: value(node, "abstractNumId").unwrap_or_default().to_owned(),
+        abstract_id: value(node, "abstractNumId")
+            .filter(|id| id.len() <= MAX_ID)
+            .unwrap_or_default()
+            .to_owned(),
         ..Default::default()
     };
     for change in node.elements().filter(|n| n.is(Ns::W, "lvlOverride")) {
@@ -180,109 +188,6 @@ fn label(level: &Level, number: impl Fn(usize) -> String) -> String {
         }
     }
     out.trim().to_owned()
-}
-
-fn format_number(n: i64, format: &str) -> String {
-    match format {
-        "none" => String::new(),
-        "decimalZero" => format!("{n:02}"),
-        "upperRoman" => roman(n).to_uppercase(),
-        "lowerRoman" => roman(n),
-        "upperLetter" => letters(n, 'A'),
-        "lowerLetter" => letters(n, 'a'),
-        "ordinal" => ordinal(n),
-        "decimalEnclosedCircle" | "decimalEnclosedCircleChinese" if (1..=20).contains(&n) => u32::try_from(n)
-            .ok()
-            .and_then(|n| char::from_u32(0x245F + n))
-            .map(String::from)
-            .unwrap_or_default(),
-        "chineseCounting"
-        | "chineseCountingThousand"
-        | "taiwaneseCounting"
-        | "taiwaneseCountingThousand"
-        | "japaneseCounting"
-        | "ideographDigital"
-        | "japaneseDigitalTenThousand" => han(n),
-        _ => n.to_string(),
-    }
-}
-
-fn roman(n: i64) -> String {
-    const SIGNS: &[(i64, &str)] = &[
-        (1000, "m"),
-        (900, "cm"),
-        (500, "d"),
-        (400, "cd"),
-        (100, "c"),
-        (90, "xc"),
-        (50, "l"),
-        (40, "xl"),
-        (10, "x"),
-        (9, "ix"),
-        (5, "v"),
-        (4, "iv"),
-        (1, "i"),
-    ];
-    if !(1..4000).contains(&n) {
-        return n.to_string();
-    }
-    let mut rest = n;
-    let mut out = String::new();
-    for (value, sign) in SIGNS {
-        while rest >= *value {
-            out.push_str(sign);
-            rest -= value;
-        }
-    }
-    out
-}
-
-/// a, b, ... z, aa, bb, ...: the letter is repeated, as word processors do.
-fn letters(n: i64, first: char) -> String {
-    if !(1..=26 * 20).contains(&n) {
-        return n.to_string();
-    }
-    let at = u32::try_from((n - 1) % 26).unwrap_or(0);
-    let times = usize::try_from((n - 1) / 26 + 1).unwrap_or(1);
-    let letter = char::from_u32(u32::from(first) + at).unwrap_or(first);
-    std::iter::repeat_n(letter, times).collect()
-}
-
-fn ordinal(n: i64) -> String {
-    let suffix = match (n % 10, n % 100) {
-        (_, 11..=13) => "th",
-        (1, _) => "st",
-        (2, _) => "nd",
-        (3, _) => "rd",
-        _ => "th",
-    };
-    format!("{n}{suffix}")
-}
-
-fn han(n: i64) -> String {
-    const DIGITS: [char; 10] = ['〇', '一', '二', '三', '四', '五', '六', '七', '八', '九'];
-    let digit = |d: i64| {
-        usize::try_from(d)
-            .ok()
-            .and_then(|d| DIGITS.get(d))
-            .copied()
-            .unwrap_or('〇')
-    };
-    match n {
-        0..=9 => digit(n).to_string(),
-        10..=99 => {
-            let mut out = String::new();
-            if n >= 20 {
-                out.push(digit(n / 10));
-            }
-            out.push('十');
-            if n % 10 > 0 {
-                out.push(digit(n % 10));
-            }
-            out
-        }
-        _ => n.to_string(),
-    }
 }
 
 #[cfg(test)]
@@ -350,16 +255,5 @@ mod tests {
         assert_eq!(n.advance("1", 0, &|_| None), Some(Mark::Bullet));
         assert_eq!(n.advance("1", 1, &|_| None), Some(Mark::Blank));
         assert_eq!(n.advance("1", 2, &|_| None), Some(Mark::Blank));
-    }
-
-    #[test]
-    fn number_formats() {
-        assert_eq!(format_number(4, "lowerRoman"), "iv");
-        assert_eq!(format_number(28, "lowerLetter"), "bb");
-        assert_eq!(format_number(0, "lowerLetter"), "0");
-        assert_eq!(format_number(22, "ordinal"), "22nd");
-        assert_eq!(format_number(12, "chineseCounting"), "十二");
-        assert_eq!(format_number(3, "decimalEnclosedCircle"), "③");
-        assert_eq!(format_number(7, "decimalZero"), "07");
     }
 }

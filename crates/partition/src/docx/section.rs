@@ -80,6 +80,7 @@ impl Section {
             _ => return,
         };
         if let (Some(kind), Some(id)) = (value("type"), value("id"))
+            && matches!(kind.as_str(), "default" | "first" | "even")
             && furniture.parts.iter().all(|(known, _)| *known != kind)
         {
             furniture.parts.push((kind, id));

@@ -2,10 +2,14 @@
 
 use std::collections::HashMap;
 
-use crate::ooxml::xml::{Node, Ns};
+use crate::error::PartitionError;
+use crate::ooxml::xml::{Node, Ns, Token, XmlReader};
 
 /// Styles followed along `basedOn`; files of real life have fewer than ten.
 const MAX_CHAIN: usize = 32;
+
+/// Bytes of a style's id. Ids are looked up for each paragraph; real ones are short.
+const MAX_ID: usize = 255;
 
 /// What a paragraph is by its style.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,28 +44,46 @@ pub(super) struct Styles {
 }
 
 impl Styles {
-    pub(super) fn read(root: &Node) -> Self {
+    /// Reads a styles part. Styles of tables, mostly its larger share, are passed over.
+    pub(super) fn read(mut reader: XmlReader) -> Result<Self, PartitionError> {
         let mut styles = Self::default();
-        for node in root.elements().filter(|n| n.is(Ns::W, "style")) {
-            let Some(id) = node.attr("styleId") else { continue };
-            let value = |path: &[&str]| node.path(Ns::W, path).and_then(|n| n.attr("val"));
-            let flag = |name: &str| node.path(Ns::W, &["rPr", name]).map(on);
-            if node.attr("type") == Some("paragraph") && node.attr("default").is_some_and(|v| v == "1" || v == "true") {
-                styles.default_paragraph = Some(id.to_owned());
+        let mut in_root = false;
+        loop {
+            match reader.token()? {
+                Token::Start(node) if !in_root => in_root = node.is(Ns::W, "styles"),
+                Token::Start(node) if node.is(Ns::W, "style") && node.attr("type") != Some("table") => {
+                    let node = reader.subtree(node)?;
+                    styles.add(&node);
+                }
+                Token::Start(_) => reader.skip()?,
+                Token::End | Token::Text(_) => {}
+                Token::Eof => return Ok(styles),
             }
-            let style = Style {
-                based_on: value(&["basedOn"]).map(str::to_owned),
-                role: role_of_name(value(&["name"]).unwrap_or(id)),
-                outline_level: value(&["pPr", "outlineLvl"]).and_then(|v| v.parse().ok()),
-                number: value(&["pPr", "numPr", "numId"]).map(str::to_owned),
-                number_level: value(&["pPr", "numPr", "ilvl"]).and_then(|v| v.parse().ok()),
-                bold: flag("b"),
-                italic: flag("i"),
-                hidden: flag("vanish"),
-            };
-            styles.by_id.insert(id.to_owned(), style);
         }
-        styles
+    }
+
+    fn add(&mut self, node: &Node) {
+        let Some(id) = node.attr("styleId").filter(|id| id.len() <= MAX_ID) else {
+            return;
+        };
+        let value = |path: &[&str]| node.path(Ns::W, path).and_then(|n| n.attr("val"));
+        let flag = |name: &str| node.path(Ns::W, &["rPr", name]).map(on);
+        let default = matches!(node.attr("default"), Some("1" | "true" | "on"));
+        if default && node.attr("type") == Some("paragraph") {
+            self.default_paragraph = Some(id.to_owned());
+        }
+        let based_on = value(&["basedOn"]).filter(|id| id.len() <= MAX_ID);
+        let style = Style {
+            based_on: based_on.map(str::to_owned),
+            role: role_of_name(value(&["name"]).unwrap_or(id)),
+            outline_level: value(&["pPr", "outlineLvl"]).and_then(|v| v.parse().ok()),
+            number: value(&["pPr", "numPr", "numId"]).map(str::to_owned),
+            number_level: value(&["pPr", "numPr", "ilvl"]).and_then(|v| v.parse().ok()),
+            bold: flag("b"),
+            italic: flag("i"),
+            hidden: flag("vanish"),
+        };
+        self.by_id.insert(id.to_owned(), style);
     }
 
     /// The role of a paragraph style, its own or inherited.
@@ -141,10 +163,11 @@ fn role_of_name(name: &str) -> Option<Role> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ooxml::{testing::W, xml};
+    use crate::ooxml::testing::W;
 
     fn styles(inner: &str) -> Styles {
-        Styles::read(&xml::parse(&format!("<w:styles {W}>{inner}</w:styles>"), "DOCX", "x", 100).unwrap())
+        let text = format!("<w:styles {W}>{inner}</w:styles>");
+        Styles::read(XmlReader::new(&text, "DOCX", "x", 100)).unwrap()
     }
 
     #[test]

@@ -10,16 +10,15 @@ pub(super) fn symbol(font: &str, code: &str) -> Option<char> {
         code
     };
     let font = font.to_ascii_lowercase();
-    let found = if font.starts_with("wingdings 2") {
+    if font.starts_with("wingdings 2") {
         wingdings2(position)
     } else if font.starts_with("wingdings") {
         wingdings(position)
     } else if font == "symbol" {
         symbol_font(position)
     } else {
-        return char::from_u32(code).filter(|_| !(0xE000..=0xF8FF).contains(&code));
-    };
-    found
+        char::from_u32(code).filter(|_| !(0xE000..=0xF8FF).contains(&code))
+    }
 }
 
 fn wingdings(position: u32) -> Option<char> {

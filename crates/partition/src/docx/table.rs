@@ -113,11 +113,11 @@ impl Grid {
         let column = self.column;
         self.column = self.column.saturating_add(span);
         let row = self.rows.len().saturating_sub(1);
-        if merge == Merge::Left {
-            if let Some(cell) = self.rows.last_mut().and_then(|r| r.cells.last_mut()) {
-                cell.colspan = cell.colspan.saturating_add(span).min(MAX_SPAN);
-                return;
-            }
+        if merge == Merge::Left
+            && let Some(cell) = self.rows.last_mut().and_then(|r| r.cells.last_mut())
+        {
+            cell.colspan = cell.colspan.saturating_add(span).min(MAX_SPAN);
+            return;
         }
         if merge == Merge::Above
             && let Some((r, c)) = self.growing.get(&column)

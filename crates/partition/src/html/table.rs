@@ -162,6 +162,10 @@ fn collect(dom: &Dom, top: Id) -> Run {
                 if !is_phrasing(dom.name(id)) {
                     inline.push_space();
                 }
+                // On one line, only a mark shows where an item starts.
+                if dom.name(id) == "li" && starts_with_text(dom, id) {
+                    inline.push("- ");
+                }
                 inline.enter(dom, id)
             }
         };
@@ -174,6 +178,13 @@ fn collect(dom: &Dom, top: Id) -> Run {
         inline.leave(dom, done);
     }
     inline.take()
+}
+
+/// Whether an item has text of its own before any further item.
+fn starts_with_text(dom: &Dom, item: Id) -> bool {
+    dom.descendants(item)
+        .take_while(|id| dom.name(*id) != "li")
+        .any(|id| dom.text(id).is_some_and(|text| !text.trim().is_empty()))
 }
 
 /// Elements that stand within a line of text.

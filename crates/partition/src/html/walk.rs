@@ -221,7 +221,8 @@ impl<'a, 'c, 'o> Walker<'a, 'c, 'o> {
     fn flush(&mut self) -> Result<(), PartitionError> {
         self.breaks = 0;
         let run = self.inline.take();
-        if !run.text.is_empty() {
+        // A box without words belongs to the page's machinery.
+        if !run.text.is_empty() && !matches!(run.text.as_str(), "[ ]" | "[x]") {
             let mut element = match self.flow {
                 _ if run.is_formula => Element::new(ElementType::Formula, run.text.as_str()),
                 Flow::Heading(depth) => Element::new(ElementType::Title, run.text.as_str()).with_depth(depth),

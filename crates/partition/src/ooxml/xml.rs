@@ -133,20 +133,6 @@ impl Node {
         Some(node)
     }
 
-    /// The first element with this name at any depth below.
-    pub(crate) fn find(&self, ns: Ns, name: &str) -> Option<&Node> {
-        let mut open: Vec<&Node> = vec![self];
-        while let Some(node) = open.pop() {
-            if node.is(ns, name) && !std::ptr::eq(node, self) {
-                return Some(node);
-            }
-            let at = open.len();
-            open.extend(node.elements());
-            open[at..].reverse();
-        }
-        None
-    }
-
     /// Visits this element and those below in document order; `visit` says whether to go deeper.
     pub(crate) fn walk<'n>(&'n self, visit: &mut dyn FnMut(&'n Node) -> bool) {
         let mut open: Vec<&Node> = vec![self];
@@ -173,6 +159,14 @@ impl Node {
         let mut text = String::new();
         self.push_text(&mut text);
         text
+    }
+
+    fn push_child(&mut self, child: Child) {
+        // Most elements have one child, for which a list would otherwise reserve room for four.
+        if self.children.is_empty() {
+            self.children.reserve_exact(1);
+        }
+        self.children.push(child);
     }
 
     /// Of the alternatives of `mc:AlternateContent` keeps one: the first choice that holds something,
@@ -269,7 +263,7 @@ impl<'a> XmlReader<'a> {
                 }
                 Token::Text(text) => {
                     elements += 1;
-                    node.children.push(Child::Text(text.into()));
+                    node.push_child(Child::Text(text.into()));
                 }
                 Token::End => {
                     if node.is(Ns::Mc, "AlternateContent") {
@@ -278,7 +272,7 @@ impl<'a> XmlReader<'a> {
                     match open.pop() {
                         Some(parent) => {
                             let child = std::mem::replace(&mut node, parent);
-                            node.children.push(Child::Element(child));
+                            node.push_child(Child::Element(child));
                         }
                         None => return Ok(node),
                     }
@@ -286,6 +280,22 @@ impl<'a> XmlReader<'a> {
                 Token::Eof => return Err(self.corrupt("it ends in the middle of an element")),
             }
         }
+    }
+
+    /// Skips the rest of an element whose start tag was just read.
+    pub(crate) fn skip(&mut self) -> Result<(), PartitionError> {
+        let mut inside = 1u64;
+        while inside > 0 {
+            match self.reader.read_event() {
+                Ok(Event::Start(_)) => inside += 1,
+                Ok(Event::End(_)) => inside -= 1,
+                Ok(Event::Eof) => return Err(self.corrupt("it ends in the middle of an element")),
+                Ok(_) => {}
+                Err(error) => return Err(self.corrupt(error)),
+            }
+        }
+        self.depth = self.depth.saturating_sub(1);
+        Ok(())
     }
 
     fn corrupt(&self, reason: impl std::fmt::Display) -> PartitionError {
@@ -310,9 +320,12 @@ impl<'a> XmlReader<'a> {
             }
             let reference =
                 attr.key.prefix().is_some() && Ns::of(&self.reader.resolver().resolve_attribute(attr.key).0) == Ns::R;
-            let value = attr
-                .normalized_value(XmlVersion::Explicit1_0)
-                .map_err(|e| self.corrupt(e))?;
+            // A value with references that mean nothing is kept as it stands.
+            let value = attr.normalized_value(XmlVersion::Explicit1_0);
+            let value = value.unwrap_or_else(|_| attr.value.clone());
+            if attrs.is_empty() {
+                attrs.reserve_exact(1);
+            }
             attrs.push(Attr {
                 reference,
                 name: intern(&mut self.names, attr.key.local_name().into_inner()),
@@ -328,14 +341,18 @@ impl<'a> XmlReader<'a> {
     }
 
     fn resolve(&self, reference: &BytesRef) -> Result<String, PartitionError> {
-        if let Some(c) = reference.resolve_char_ref().map_err(|e| self.corrupt(e))? {
-            return Ok(c.to_string());
-        }
-        match quick_xml::escape::resolve_xml_entity(reference) {
-            Some(text) => Ok(text.to_owned()),
-            None => Err(self.corrupt("it uses an entity that XML does not define")),
-        }
+        resolve_reference(reference).ok_or_else(|| self.corrupt("it uses an entity that XML does not define"))
     }
+}
+
+/// The text a character or entity reference stands for; `None` for entities that XML does not define.
+/// Numbers that are no character, which some programs write, give U+FFFD.
+pub(crate) fn resolve_reference(reference: &BytesRef) -> Option<String> {
+    if reference.is_char_ref() {
+        let character = reference.resolve_char_ref().ok().flatten();
+        return Some(character.unwrap_or(char::REPLACEMENT_CHARACTER).to_string());
+    }
+    quick_xml::escape::resolve_xml_entity(reference).map(str::to_owned)
 }
 
 fn intern(names: &mut HashSet<Rc<str>>, name: &str) -> Rc<str> {

@@ -6,7 +6,7 @@ use hayro_interpret::hayro_syntax::page::Page;
 use hayro_interpret::kurbo::{self, Affine, BezPath, PathEl, Point};
 use hayro_interpret::{BlendMode, ClipPath, Device, DrawMode, DrawProps, Image, ImageDrawProps, SoftMask};
 
-use super::engine::{Direction, FontId, Glyph, PageContent, Rule};
+use super::engine::{Direction, FontId, Glyph, PageContent, Rule, UNKNOWN};
 use super::fonts::FontTable;
 use super::script::is_right_to_left;
 
@@ -20,6 +20,8 @@ const MAX_RULE_THICKNESS: f64 = 3.0;
 const MIN_RULE_LENGTH: f64 = 3.0;
 /// Characters drawn this far outside the page, in points, are not seen.
 const PAGE_MARGIN: f32 = 2.0;
+/// Glyphs of a run whose widths are compared to find its font.
+const MAX_WIDTHS: usize = 32;
 /// Glyph space has 1000 units to the em.
 const UNITS_PER_EM: f64 = 1000.0;
 
@@ -231,6 +233,9 @@ impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
         if self.repeats_last_run(run, props.transform) && matches!(mode, DrawMode::Stroke(_)) {
             return;
         }
+        if matches!(mode, DrawMode::Invisible) {
+            self.content.hidden += run.glyphs().len();
+        }
         let vertical = run.writing_mode() == WritingMode::Vertical;
         let (width, height) = (self.content.width, self.content.height);
         let mut font = None;
@@ -251,17 +256,20 @@ impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
                 continue;
             }
             let font = *font.get_or_insert_with(|| match drawn {
-                DrawnGlyph::Outline(glyph) => self.fonts.id(glyph, self.page),
+                DrawnGlyph::Outline(glyph) => self.fonts.id(glyph, &|| widths(run), self.page),
                 DrawnGlyph::Type3(_) => 0,
             });
             match unicode {
-                Some(BfString::Char(ch)) if ch != '\0' && ch != char::REPLACEMENT_CHARACTER => {
+                Some(BfString::Char(ch)) if ch != '\0' && ch != UNKNOWN => {
                     self.push_glyph(Text::One(ch), place, font);
                 }
                 Some(BfString::String(text)) => self.push_glyph(Text::Many(&text), place, font),
                 _ => match self.fallback(drawn) {
                     Some(ch) => self.push_glyph(Text::One(ch), place, font),
-                    None => self.content.unmapped += 1,
+                    None => {
+                        self.content.unmapped += 1;
+                        self.push_glyph(Text::One(UNKNOWN), place, font);
+                    }
                 },
             }
         }
@@ -327,6 +335,20 @@ impl GlyphDevice<'_, '_> {
             DrawnGlyph::Type3(_) => printable(code),
         }
     }
+}
+
+/// Codes and widths of the first glyphs of a run.
+fn widths(run: &GlyphRun<'_, '_>) -> Vec<(u32, f32)> {
+    let glyphs = run.glyphs().iter().take(MAX_WIDTHS);
+    glyphs
+        .filter_map(|glyph| {
+            let drawn: &DrawnGlyph<'_> = glyph;
+            match drawn {
+                DrawnGlyph::Outline(outline) => Some((outline.char_code(), outline.advance_width()?)),
+                DrawnGlyph::Type3(_) => None,
+            }
+        })
+        .collect()
 }
 
 fn printable(code: u32) -> Option<char> {

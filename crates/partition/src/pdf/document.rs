@@ -4,12 +4,14 @@ use docmill_model::metadata::Coordinates;
 use docmill_model::{Element, ElementType, PageInfo, Warning, WarningCode};
 
 use super::block::{Block, blocks};
-use super::engine::{Direction, LinkArea, PageContent, PageSource};
+use super::engine::{Direction, PageContent, PageSource};
+use super::frame::Frame;
 use super::furniture::{Furniture, FurnitureLine, Sheet, take_furniture};
 use super::grid::ruled_tables;
+use super::links::{LinkedText, linked_texts, links_in};
 use super::order::read_order;
-use super::roles::{BodyCount, Role, roles};
-use super::segment::{Frame, Segment, segments};
+use super::roles::{Body, BodyCount, Role, roles};
+use super::segment::{Segment, segments};
 use super::table::Table;
 use crate::context::Context;
 use crate::error::PartitionError;
@@ -24,7 +26,7 @@ struct Page {
     height: f32,
     /// Text by direction, the direction of most of the text first.
     parts: Vec<(Frame, Vec<Segment>)>,
-    links: Vec<LinkArea>,
+    links: Vec<LinkedText>,
     tables: Vec<Table>,
 }
 
@@ -40,11 +42,17 @@ pub(super) fn partition(source: &mut dyn PageSource, cx: &mut Context) -> Result
             .flat_map(|(_, segments)| segments)
             .filter(|s| s.table.is_none())
         {
-            count.add(segment.size, segment.bold, segment.monospace, segment.text.len());
+            count.add(
+                segment.size,
+                segment.font,
+                segment.bold,
+                segment.monospace,
+                segment.text.len(),
+            );
         }
         pages.push(page);
     }
-    let body = count.body();
+    let size = count.body().size;
     let mut sheets: Vec<Sheet<'_>> = pages
         .iter_mut()
         .filter_map(|page| {
@@ -55,10 +63,10 @@ pub(super) fn partition(source: &mut dyn PageSource, cx: &mut Context) -> Result
             })
         })
         .collect();
-    let furniture = take_furniture(&mut sheets, body.size);
+    let furniture = take_furniture(&mut sheets, size);
     let laid_out: Vec<Vec<(Frame, Block)>> = pages.iter_mut().map(lay_out).collect();
     let all: Vec<&Block> = laid_out.iter().flatten().map(|(_, block)| block).collect();
-    let roles = roles(&all, body, &source.outline());
+    let roles = roles(&all, body(&all, count), &source.outline());
 
     let mut roles = roles.into_iter();
     let last = pages.len().saturating_sub(1);
@@ -68,13 +76,20 @@ pub(super) fn partition(source: &mut dyn PageSource, cx: &mut Context) -> Result
             cx.push(Element::new(ElementType::PageBreak, "").on_page(page.number))?;
         }
     }
-    if false && cx.options.infer_table_structure {
-        cx.warn(Warning::new(
-            WarningCode::TableStructureNotInferred,
-            "tables on pages are given as text: their structure is not inferred",
-        ));
-    }
     Ok(())
+}
+
+/// The usual text: that of all blocks but tables, unless there is hardly anything else.
+fn body(blocks: &[&Block], everything: BodyCount) -> Body {
+    let mut count = BodyCount::default();
+    for block in blocks.iter().filter(|block| block.table.is_none()) {
+        count.add(block.size, block.font, block.bold, block.monospace, block.text.len());
+    }
+    if count.total() * 20 < everything.total() {
+        everything.body()
+    } else {
+        count.body()
+    }
 }
 
 /// Reads one page, reports it as done and says what is wrong with it.
@@ -103,10 +118,14 @@ fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
             .into_iter()
             .map(|direction| {
                 let frame = Frame::new(direction, content.width, content.height);
-                (frame, segments(&content, source.fonts(), direction))
+                let mut segments = segments(&content, source.fonts(), direction);
+                if content.hidden * 2 > content.glyphs.len() {
+                    even_sizes(&mut segments);
+                }
+                (frame, segments)
             })
             .collect(),
-        links: content.links,
+        links: linked_texts(&content, source.fonts()),
         tables: Vec::new(),
     };
     if let Some((frame, segments)) = page.parts.first_mut()
@@ -128,6 +147,22 @@ fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
     page
 }
 
+/// Text recognition gives every word a size of its own; those around the median are made one.
+fn even_sizes(segments: &mut [Segment]) {
+    let mut sizes: Vec<f32> = segments.iter().map(|segment| segment.size).collect();
+    if sizes.is_empty() {
+        return;
+    }
+    let middle = sizes.len() / 2;
+    let usual = *sizes.select_nth_unstable_by(middle, f32::total_cmp).1;
+    for segment in segments {
+        if (0.65..1.5).contains(&(segment.size / usual)) {
+            segment.size = usual;
+        }
+        segment.bold = false;
+    }
+}
+
 /// Keeps a table's place among the text while the page is laid out.
 fn placeholder(index: usize, table: &Table) -> Segment {
     let [x0, y0, x1, y1] = table.bbox;
@@ -144,6 +179,7 @@ fn placeholder(index: usize, table: &Table) -> Segment {
         italic: false,
         monospace: false,
         table: Some(index),
+        breaks: Vec::new(),
     }
 }
 
@@ -155,7 +191,7 @@ fn warn_about(content: &PageContent, number: u32, cx: &mut Context) {
             number,
             format!("page {number} is a picture without a text layer and was not recognised"),
         ));
-    } else if unmapped as f64 > UNMAPPED_SHARE * (content.glyphs.len() + unmapped) as f64 {
+    } else if unmapped as f64 > UNMAPPED_SHARE * content.glyphs.len() as f64 {
         cx.warn(Warning::on_page(
             WarningCode::PartUnreadable,
             number,
@@ -188,7 +224,7 @@ fn lay_out(page: &mut Page) -> Vec<(Frame, Block)> {
     let mut out = Vec::new();
     for (frame, segments) in page.parts.drain(..) {
         for region in read_order(segments) {
-            out.extend(blocks(region).into_iter().map(|block| (frame, block)));
+            out.extend(blocks(region, &page.tables).into_iter().map(|block| (frame, block)));
         }
     }
     out
@@ -216,17 +252,20 @@ fn emit(
         let Some(role) = roles.next() else { break };
         let text = role.text.as_deref().unwrap_or(&block.text);
         let mut element = element(page, frame, role.kind, text, block.bbox);
-        if let Some(table) = block.table.and_then(|index| page.tables.get(index)) {
-            element.metadata.text_as_html = Some(table.html());
+        if let Some(table) = &block.table {
+            // Only the structure is optional: as text a table is always read row by row.
+            if cx.options.infer_table_structure {
+                element.metadata.text_as_html = Some(table.html());
+            }
             element.metadata.table_extraction_method = Some("grid".to_owned());
         }
         element.metadata.category_depth = role.depth;
+        element.metadata.links = links_in(&page.links, frame.unmap(block.bbox), &element.text);
         cx.push(element)?;
     }
     for item in furniture.iter().rev().filter(|item| !is_top(item)) {
         cx.push(element(page, &frame, kind(item), &item.line.text, item.line.bbox))?;
     }
-    let _ = &page.links;
     Ok(())
 }
 

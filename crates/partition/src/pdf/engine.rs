@@ -4,6 +4,9 @@
 //! All lengths are PDF points in page space: the page as displayed (crop box and `/Rotate` applied),
 //! origin at its top left, y pointing down.
 
+/// Stands for a character nobody knows.
+pub(super) const UNKNOWN: char = char::REPLACEMENT_CHARACTER;
+
 /// Index into [`PageSource::fonts`].
 pub(super) type FontId = u16;
 
@@ -26,7 +29,7 @@ pub(super) enum Direction {
 /// sharing its width.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Glyph {
-    /// The character; may be a space.
+    /// The character; may be a space or [`UNKNOWN`].
     pub(super) ch: char,
     /// Origin on the baseline.
     pub(super) x: f32,
@@ -94,8 +97,10 @@ pub(super) struct PageContent {
     pub(super) height: f32,
     /// Characters in the order they are drawn.
     pub(super) glyphs: Vec<Glyph>,
-    /// Glyphs left out because nothing says which character they show.
+    /// Number of [`UNKNOWN`] characters.
     pub(super) unmapped: usize,
+    /// Number of characters drawn invisibly, as text recognition adds them to a scan.
+    pub(super) hidden: usize,
     /// Ruling lines.
     pub(super) rules: Vec<Rule>,
     /// Links.

@@ -11,9 +11,10 @@ use hayro_font::{Font as PdfFont, FontCache, FontGlyph};
 use hayro_interpret::InterpreterSettings;
 use hayro_interpret::font::{GlyphIdentifier, OutlineGlyph};
 use hayro_interpret::hayro_syntax::object::dict::keys::{
-    BASE_FONT, FLAGS, FONT, FONT_DESC, FONT_WEIGHT, RESOURCES, XOBJECT,
+    BASE_FONT, FIRST_CHAR, FLAGS, FONT, FONT_DESC, FONT_FILE2, FONT_FILE3, FONT_WEIGHT, RESOURCES, SUBTYPE, WIDTHS,
+    XOBJECT,
 };
-use hayro_interpret::hayro_syntax::object::{Dict, Name, Stream};
+use hayro_interpret::hayro_syntax::object::{Array, Dict, Name, Stream};
 use hayro_interpret::hayro_syntax::page::Page;
 use skrifa::MetadataProvider;
 
@@ -21,6 +22,10 @@ use super::engine::{Font, FontId};
 
 /// Font dictionaries looked at per page.
 const MAX_CANDIDATES: usize = 256;
+/// Equal widths that identify a font when no other has them.
+const MIN_WIDTHS: usize = 3;
+/// XObjects searched for fonts per search.
+const MAX_FORMS: usize = 512;
 /// Nesting of form XObjects that is searched for fonts.
 const MAX_FORM_DEPTH: usize = 4;
 /// Characters a font program's reverse map may hold.
@@ -51,8 +56,9 @@ impl<'a> FontTable<'a> {
         &self.fonts
     }
 
-    /// The font of a glyph drawn on `page`.
-    pub(super) fn id(&mut self, glyph: &OutlineGlyph, page: &'a Page<'a>) -> FontId {
+    /// The font of a glyph drawn on `page`; `run` gives the codes and widths of some glyphs of the
+    /// same font.
+    pub(super) fn id(&mut self, glyph: &OutlineGlyph, run: &dyn Fn() -> Vec<(u32, f32)>, page: &'a Page<'a>) -> FontId {
         let key = program_key(&glyph.identifier());
         if let Some(&id) = self.by_program.get(&key) {
             return id;
@@ -65,7 +71,7 @@ impl<'a> FontTable<'a> {
                 font.monospace |= data.is_monospace;
                 font
             }
-            None => self.search(glyph, page).unwrap_or_default(),
+            None => self.search(glyph, &run(), page).unwrap_or_default(),
         };
         let id = match self.fonts.iter().position(|known| *known == font) {
             Some(position) => position as FontId,
@@ -98,10 +104,18 @@ impl<'a> FontTable<'a> {
         map.get(&glyph.glyph_id().to_u32()).copied()
     }
 
-    fn search(&self, glyph: &OutlineGlyph, page: &'a Page<'a>) -> Option<Font> {
+    fn search(&self, glyph: &OutlineGlyph, run: &[(u32, f32)], page: &'a Page<'a>) -> Option<Font> {
         let mut dicts = Vec::new();
         collect_fonts(&page.resources().fonts, &mut dicts);
-        collect_form_fonts(&page.resources().x_objects, 0, &mut dicts);
+        let mut forms = MAX_FORMS;
+        collect_form_fonts(&page.resources().x_objects, 0, &mut forms, &mut dicts);
+        // Loading fonts takes time. Widths usually tell them apart without.
+        dicts.retain(|dict| compare_widths(dict, run) != Widths::Differ);
+        if let [only] = dicts.as_slice()
+            && compare_widths(only, run) == Widths::Agree
+        {
+            return Some(describe(only));
+        }
         let wanted = glyph.identifier();
         let code = glyph.char_code();
         dicts.iter().find_map(|dict| {
@@ -118,15 +132,27 @@ fn collect_fonts<'a>(fonts: &Dict<'a>, out: &mut Vec<Dict<'a>>) {
         if out.len() >= MAX_CANDIDATES {
             return;
         }
-        out.extend(fonts.get::<Dict<'a>>(key.as_ref()));
+        out.extend(fonts.get::<Dict<'a>>(key.as_ref()).filter(is_nameless));
     }
 }
 
-fn collect_form_fonts<'a>(x_objects: &Dict<'a>, depth: usize, out: &mut Vec<Dict<'a>>) {
-    for key in x_objects.keys().take(MAX_CANDIDATES) {
-        if out.len() >= MAX_CANDIDATES || depth >= MAX_FORM_DEPTH {
+/// Whether drawn glyphs of a font do not tell its name; loading the others again would be waste.
+fn is_nameless(dict: &Dict<'_>) -> bool {
+    match dict.get::<Name<'_>>(SUBTYPE).as_deref() {
+        Some(b"Type1" | b"MMType1") => true,
+        Some(b"TrueType") => dict
+            .get::<Dict<'_>>(FONT_DESC)
+            .is_none_or(|descriptor| !descriptor.contains_key(FONT_FILE2) && !descriptor.contains_key(FONT_FILE3)),
+        _ => false,
+    }
+}
+
+fn collect_form_fonts<'a>(x_objects: &Dict<'a>, depth: usize, forms: &mut usize, out: &mut Vec<Dict<'a>>) {
+    for key in x_objects.keys() {
+        if out.len() >= MAX_CANDIDATES || depth >= MAX_FORM_DEPTH || *forms == 0 {
             return;
         }
+        *forms -= 1;
         let Some(resources) = x_objects
             .get::<Stream<'a>>(key.as_ref())
             .and_then(|form| form.dict().get::<Dict<'a>>(RESOURCES))
@@ -137,7 +163,7 @@ fn collect_form_fonts<'a>(x_objects: &Dict<'a>, depth: usize, out: &mut Vec<Dict
             collect_fonts(&fonts, out);
         }
         if let Some(inner) = resources.get::<Dict<'a>>(XOBJECT) {
-            collect_form_fonts(&inner, depth + 1, out);
+            collect_form_fonts(&inner, depth + 1, forms, out);
         }
     }
 }
@@ -150,6 +176,36 @@ fn identifier(font: &PdfFont<'_>, code: u32) -> Option<GlyphIdentifier> {
     match font.glyph(font.map_code(code), code) {
         FontGlyph::Outline(outline) => Some(outline.identifier()),
         FontGlyph::Type3(_) => None,
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Widths {
+    Agree,
+    Differ,
+    /// Too few to tell.
+    Unknown,
+}
+
+/// Compares the widths a font dictionary states with those that were drawn.
+fn compare_widths(dict: &Dict<'_>, run: &[(u32, f32)]) -> Widths {
+    let (Some(first), Some(widths)) = (dict.get::<u32>(FIRST_CHAR), dict.get::<Array<'_>>(WIDTHS)) else {
+        return Widths::Unknown;
+    };
+    let widths: Vec<f32> = widths.iter::<f32>().take(256).collect();
+    let mut same = 0;
+    for &(code, drawn) in run {
+        let stated = code.checked_sub(first).and_then(|index| widths.get(index as usize));
+        match stated {
+            Some(stated) if (stated - drawn).abs() < 0.5 => same += 1,
+            Some(_) => return Widths::Differ,
+            None => {}
+        }
+    }
+    if same >= MIN_WIDTHS {
+        Widths::Agree
+    } else {
+        Widths::Unknown
     }
 }
 
@@ -241,6 +297,6 @@ mod tests {
         assert!(styled("NimbusRomNo9L-Medi".into()).bold);
         assert!(!styled("Roboto-Medium".into()).bold);
         assert!(styled("CMTT10".into()).monospace);
-        assert_eq!(styled("CMR10".into()).bold, false);
+        assert!(!styled("CMR10".into()).bold);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::block::{Line, lines};
+use super::line::{Line, lines};
 use super::segment::Segment;
 
 /// The share of a page's height, at the top and at the bottom, where furniture is looked for.
@@ -160,7 +160,7 @@ fn repeated(candidates: &[Candidate], pages: usize, body_size: f32) -> Vec<bool>
             let large = cluster
                 .iter()
                 .filter_map(|&i| candidates.get(i))
-                .any(|c| c.line.size > 1.3 * body_size);
+                .any(|c| c.line.size > 1.12 * body_size);
             if on.len() >= least && (!large || on.len() * 2 > pages) {
                 for &i in cluster {
                     if let Some(flag) = repeated.get_mut(i) {
@@ -213,5 +213,28 @@ pub(super) fn is_page_number(text: &str) -> bool {
                 )
         }
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn page_numbers() {
+        for text in [
+            "12",
+            "- 12 -",
+            "xiv",
+            "Page 3",
+            "Page 3 of 10",
+            "3 / 10",
+            "Seite 4 von 9",
+        ] {
+            assert!(is_page_number(text), "{text}");
+        }
+        for text in ["", "12345", "3 apples", "Chapter 3", "A", "2019-2020 report"] {
+            assert!(!is_page_number(text), "{text}");
+        }
     }
 }

@@ -3,10 +3,12 @@
 //! Lines that touch form a component. Its distinct line positions cut the area into elementary
 //! cells; where no line is drawn between two of them, they are parts of one spanning cell.
 
-use super::block::{append_line, lines, union};
+use super::aligned::aligned_table;
 use super::engine::Rule;
+use super::line::{lines, union};
 use super::segment::Segment;
 use super::table::{Cell, Table};
+use super::text::append_line;
 
 /// Line positions closer than this, in points, are one.
 const SNAP: f32 = 3.0;
@@ -256,6 +258,44 @@ fn interval(sorted: &[f32], value: f32) -> Option<usize> {
     (after > 0 && after < sorted.len()).then(|| after - 1)
 }
 
+/// Whether the rules leave out borders: in some row of the grid several cells hold as many short
+/// lines as their neighbours, on the same baselines.
+fn is_coarse(texts: &std::collections::BTreeMap<usize, Vec<Segment>>, columns: usize) -> bool {
+    let mut by_row: std::collections::BTreeMap<usize, Vec<Vec<f32>>> = Default::default();
+    for (owner, segments) in texts {
+        let lines = lines(segments.clone());
+        let chars: usize = lines.iter().map(|line| line.text.chars().count()).sum();
+        // Lines that go on in lower case are a wrapped text's.
+        let wrapped = lines
+            .iter()
+            .skip(1)
+            .filter(|line| line.text.starts_with(char::is_lowercase))
+            .count();
+        if lines.len() >= 2 && chars < 24 * lines.len() && wrapped * 6 < lines.len() {
+            by_row
+                .entry(owner / columns)
+                .or_default()
+                .push(lines.iter().map(|line| line.base).collect());
+        }
+    }
+    by_row.into_iter().any(|(row, cells)| {
+        let all = texts.keys().filter(|owner| *owner / columns == row).count();
+        let Some(longest) = cells.iter().max_by_key(|cell| cell.len()) else {
+            return false;
+        };
+        let on_its_lines = |cell: &&Vec<f32>| {
+            let close = |base: f32| {
+                nearest(longest, base)
+                    .and_then(|i| longest.get(i))
+                    .is_some_and(|l| (l - base).abs() < 2.0)
+            };
+            cell.len() * 2 >= longest.len() && cell.iter().all(|&base| close(base))
+        };
+        let same = cells.iter().filter(on_its_lines).count();
+        same >= 2 && same * 3 > all * 2 && (longest.len() >= 3 || same >= 3)
+    })
+}
+
 /// Puts the text of a grid into cells; nothing when it turns out to be no table.
 fn fill(grid: &Grid, segments: &mut Vec<Segment>) -> Option<Table> {
     let (rows, columns) = (grid.rows(), grid.columns());
@@ -275,6 +315,16 @@ fn fill(grid: &Grid, segments: &mut Vec<Segment>) -> Option<Table> {
     let used_columns: std::collections::BTreeSet<usize> = texts.keys().map(|o| o % columns).collect();
     if used_columns.len() < 2 || used_rows.len() < 2 {
         return None;
+    }
+    if is_coarse(&texts, columns) {
+        let inside: Vec<Segment> = texts.values().flatten().cloned().collect();
+        if let Some(mut table) = aligned_table(&lines(inside))
+            && table.rows * table.columns > texts.len()
+        {
+            segments.retain(|segment| place(segment).is_none());
+            table.bbox = union(table.bbox, grid.bbox());
+            return Some(table);
+        }
     }
     let mut table = Table {
         rows,

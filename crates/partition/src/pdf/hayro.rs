@@ -3,10 +3,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use hayro_interpret::hayro_syntax::content::ops::TypedInstruction;
 use hayro_interpret::hayro_syntax::object::dict::keys::{
     A, ANNOTS, CONTENTS, FIRST, NEXT, OUTLINES, RECT, SUBTYPE, TITLE, URI,
 };
-use hayro_interpret::hayro_syntax::object::{Array, Dict, Name, Rect, String as PdfString};
+use hayro_interpret::hayro_syntax::object::{Array, Dict, Name, Rect, Stream, String as PdfString};
 use hayro_interpret::hayro_syntax::page::Page;
 use hayro_interpret::hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
 use hayro_interpret::kurbo::{self, Affine};
@@ -21,6 +22,8 @@ use crate::error::PartitionError;
 const MAX_OUTLINE_ENTRIES: usize = 20_000;
 /// Nesting of an outline that is followed.
 const MAX_OUTLINE_DEPTH: usize = 32;
+/// Unknown operators at the start of a content stream that are forgiven.
+const MAX_OPERATORS_TRIED: usize = 1000;
 /// Link annotations read per page.
 const MAX_LINKS: usize = 10_000;
 
@@ -121,9 +124,34 @@ impl<'a> HayroSource<'a> {
         let mut device = GlyphDevice::new(page, &mut self.fonts, width, height);
         interpret_page(page, &mut context, &mut device);
         let mut content = device.into_content();
+        let blank = content.glyphs.is_empty() && content.rules.is_empty() && !content.has_images;
+        if blank && is_garbled(page) {
+            return Err(Unreadable("its content stream holds no drawing operators"));
+        }
         content.links = links(page, transform);
         Ok(content)
     }
+}
+
+/// Whether a page has content, but none that can be made sense of.
+fn is_garbled(page: &Page<'_>) -> bool {
+    let raw = page.raw();
+    let stored = match raw.get::<Stream<'_>>(CONTENTS) {
+        Some(stream) => !stream.raw_data().trim_ascii().is_empty(),
+        None => raw.get::<Array<'_>>(CONTENTS).is_some_and(|parts| {
+            let mut streams = parts.iter::<Stream<'_>>();
+            streams.any(|stream| !stream.raw_data().trim_ascii().is_empty())
+        }),
+    };
+    let mut operations = page.typed_operations();
+    for _ in 0..MAX_OPERATORS_TRIED {
+        match operations.next() {
+            None => break,
+            Some(TypedInstruction::Fallback(_)) => {}
+            Some(_) => return false,
+        }
+    }
+    stored
 }
 
 /// The URI links of a page.

@@ -17,6 +17,8 @@ const MIN_GUTTER: f32 = 0.6;
 const BAND_GAP: f32 = 1.0;
 /// Columns of shorter lines (in characters, on average) on common baselines are a table's.
 const TABLE_CELL: usize = 18;
+/// Gutters looked at per region.
+const MAX_CANDIDATES: usize = 24;
 /// Strips the width of a region is divided into at most.
 const MAX_BINS: usize = 4000;
 
@@ -152,7 +154,7 @@ fn find_gutter(region: &[Segment]) -> Option<Gutter> {
     let bins = (((right - left) / step).ceil() as usize).min(MAX_BINS) + 1;
     let coverage = coverage(region, left, step, bins);
 
-    let mut best: Option<(f32, Gutter)> = None;
+    let mut candidates: Vec<(i32, Gutter)> = Vec::new();
     let mut start = 0;
     while start < bins {
         let level = coverage.get(start).copied().unwrap_or(0);
@@ -167,15 +169,19 @@ fn find_gutter(region: &[Segment]) -> Option<Gutter> {
                 x0: left + start as f32 * step,
                 x1: left + end as f32 * step,
             };
-            if let Some(score) = score(region, gutter, em)
-                && best.is_none_or(|(known, _)| score > known)
-            {
-                best = Some((score, gutter));
-            }
+            candidates.push((level, gutter));
         }
         start = end;
     }
-    best.map(|(_, gutter)| gutter)
+    // The emptiest and widest are looked at more closely.
+    let width = |gutter: &Gutter| gutter.x1 - gutter.x0;
+    candidates.sort_by(|a, b| a.0.cmp(&b.0).then(width(&b.1).total_cmp(&width(&a.1))));
+    candidates
+        .into_iter()
+        .take(MAX_CANDIDATES)
+        .filter_map(|(_, gutter)| Some((score(region, gutter, em)?, gutter)))
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, gutter)| gutter)
 }
 
 /// For each vertical strip the number of segments that touch it.
@@ -205,6 +211,7 @@ fn coverage(region: &[Segment], left: f32, step: f32, bins: usize) -> Vec<i32> {
 struct Row {
     base: f32,
     chars: usize,
+    letters: usize,
     /// Lines it counts for: a table is many.
     weight: f32,
 }
@@ -216,11 +223,16 @@ struct Rows(Vec<Row>);
 impl Rows {
     fn push(&mut self, segment: &Segment, em: f32) {
         let chars = segment.text.chars().count();
+        let letters = segment.text.chars().filter(|ch| ch.is_alphabetic()).count();
         match self.0.last_mut() {
-            Some(row) if segment.table.is_none() && segment.base - row.base < 0.4 * em => row.chars += chars,
+            Some(row) if segment.table.is_none() && segment.base - row.base < 0.4 * em => {
+                row.chars += chars;
+                row.letters += letters;
+            }
             _ => self.0.push(Row {
                 base: segment.base,
                 chars,
+                letters,
                 weight: if segment.table.is_some() {
                     ((segment.y1 - segment.y0) / (1.3 * em)).clamp(1.0, 100.0)
                 } else {
@@ -245,9 +257,18 @@ impl Rows {
 fn score(region: &[Segment], gutter: Gutter, em: f32) -> Option<f32> {
     let mut tally = Tally::default();
     let (mut left, mut right) = (Rows::default(), Rows::default());
-    let mut across = 0.0f32;
+    let (mut across, mut conflicts) = (0.0f32, 0.0f32);
+    let mut last: Option<(Side, f32)> = None;
     for segment in region {
-        match gutter.side(segment) {
+        let side = gutter.side(segment);
+        // What runs across a gutter between columns has the row to itself.
+        if last.is_some_and(|(before, base)| {
+            (before == Side::Across) != (side == Side::Across) && segment.base - base < 0.6 * em
+        }) {
+            conflicts += 1.0;
+        }
+        last = Some((side, segment.base));
+        match side {
             Side::Left => left.push(segment, em),
             Side::Right => right.push(segment, em),
             Side::Across => {
@@ -259,7 +280,11 @@ fn score(region: &[Segment], gutter: Gutter, em: f32) -> Option<f32> {
         }
     }
     tally.add(&left, &right, em);
-    if tally.best < MIN_LINES as f32 || tally.tabular > tally.prose || across > 2.0 * tally.prose {
+    if tally.best < MIN_LINES as f32
+        || tally.tabular > tally.prose
+        || across > 2.0 * tally.prose
+        || (conflicts >= 2.0 && conflicts > 0.25 * across)
+    {
         return None;
     }
     let width = ((gutter.x1 - gutter.x0) / em).min(3.0);
@@ -297,6 +322,11 @@ fn is_tabular(left: &[Row], right: &[Row], em: f32) -> bool {
     let mean = |rows: &[Row]| rows.iter().map(|row| row.chars).sum::<usize>() / rows.len().max(1);
     if mean(left).min(mean(right)) >= TABLE_CELL {
         return false;
+    }
+    // Figures are never read down the column.
+    let figures = |rows: &[Row]| rows.iter().filter(|row| row.letters * 3 < row.chars).count() * 10 > rows.len() * 7;
+    if figures(left) || figures(right) {
+        return true;
     }
     let (few, many) = if left.len() <= right.len() {
         (left, right)

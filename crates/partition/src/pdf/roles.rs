@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use docmill_model::ElementType;
 
-use super::block::{Block, Marker};
+use super::block::Block;
 use super::engine::OutlineEntry;
+use super::script::is_unspaced;
+use super::text::Marker;
 use crate::classify::classify;
 
 /// How much larger than the body a heading is.
@@ -37,6 +39,7 @@ pub(super) struct Body {
     pub(super) size: f32,
     pub(super) bold: bool,
     pub(super) monospace: bool,
+    pub(super) font: u16,
 }
 
 /// Sums characters per style to find the usual one.
@@ -44,18 +47,25 @@ pub(super) struct Body {
 pub(super) struct BodyCount {
     /// Per size in quarters of a point: characters of regular and of bold weight.
     sizes: BTreeMap<u32, [usize; 2]>,
+    fonts: BTreeMap<u16, usize>,
     regular: usize,
     monospace: usize,
     total: usize,
 }
 
 impl BodyCount {
-    pub(super) fn add(&mut self, size: f32, bold: bool, monospace: bool, chars: usize) {
+    pub(super) fn add(&mut self, size: f32, font: u16, bold: bool, monospace: bool, chars: usize) {
+        *self.fonts.entry(font).or_default() += chars;
         let counts = self.sizes.entry((size * 4.0).round().max(0.0) as u32).or_default();
         counts[usize::from(bold)] += chars;
         self.regular += if bold { 0 } else { chars };
         self.monospace += if monospace { chars } else { 0 };
         self.total += chars;
+    }
+
+    /// All characters counted.
+    pub(super) fn total(&self) -> usize {
+        self.total
     }
 
     /// The most frequent size. Regular text decides as long as there is some, however little of a
@@ -74,6 +84,11 @@ impl BodyCount {
             size: (key as f32 / 4.0).max(1.0),
             bold,
             monospace: self.monospace * 2 > self.total,
+            font: self
+                .fonts
+                .iter()
+                .max_by_key(|&(_, &chars)| chars)
+                .map_or(0, |(&font, _)| font),
         }
     }
 }
@@ -81,12 +96,22 @@ impl BodyCount {
 /// Decides on all blocks of a document, given in reading order.
 pub(super) fn roles(blocks: &[&Block], body: Body, outline: &[OutlineEntry]) -> Vec<Role> {
     let bookmarks = Bookmarks::new(outline);
-    let headings: Vec<bool> = blocks
+    let evidence: Vec<Evidence> = blocks
         .iter()
         .map(|block| {
-            bookmarks.depth(&block.text).is_some() && block.lines <= 4 && !block.tabular && block.table.is_none()
-                || is_heading(block, body)
+            let marked = bookmarks.depth(&block.text).is_some() && block.lines <= 4 && !block.tabular;
+            if marked {
+                Evidence::Strong
+            } else {
+                heading_evidence(block, body)
+            }
         })
+        .collect();
+    // Capitals alone make headings only where nothing else does, as in typewritten documents.
+    let strong = evidence.iter().filter(|&&e| e == Evidence::Strong).count();
+    let headings: Vec<bool> = evidence
+        .iter()
+        .map(|&e| e == Evidence::Strong || (e == Evidence::Weak && strong <= 1))
         .collect();
     let depths = depths(blocks, &headings, &bookmarks);
     blocks
@@ -105,7 +130,16 @@ pub(super) fn roles(blocks: &[&Block], body: Body, outline: &[OutlineEntry]) -> 
         .collect()
 }
 
-fn is_heading(block: &Block, body: Body) -> bool {
+/// How much speaks for a heading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Evidence {
+    None,
+    /// Nothing but capitals.
+    Weak,
+    Strong,
+}
+
+fn heading_evidence(block: &Block, body: Body) -> Evidence {
     let text = block.text.as_str();
     let letters = text.chars().filter(|ch| ch.is_alphabetic()).count();
     let visible = text.chars().filter(|ch| !ch.is_whitespace()).count();
@@ -116,20 +150,23 @@ fn is_heading(block: &Block, body: Body) -> bool {
         || letters < 2
         || letters * 2 < visible
     {
-        return false;
+        return Evidence::None;
     }
     let ratio = block.size / body.size;
     let larger = ratio >= LARGER;
     let (max_lines, max_chars) = if ratio >= 1.3 { (5, 260) } else { (3, 180) };
     if block.lines > max_lines || text.chars().count() > max_chars {
-        return false;
+        return Evidence::None;
     }
-    if text.ends_with([',', ';']) || is_caption(text) {
-        return false;
+    if text.ends_with([',', ';']) || (text.ends_with(':') && !larger) || is_caption(text) {
+        return Evidence::None;
     }
-    let sentence = text.ends_with(['.', '。']) && words > 3;
+    if (block.monospace && !body.monospace && ratio < 1.3) || (words == 1 && text.contains('@')) {
+        return Evidence::None;
+    }
+    let sentence = text.ends_with(['.', '。']) && (words > 3 || text.starts_with(char::is_lowercase));
     if sentence && ratio < 1.4 {
-        return false;
+        return Evidence::None;
     }
     let bold = block.bold && !body.bold && ratio >= 0.9 && words <= 24;
     let caps = letters >= 4
@@ -138,7 +175,13 @@ fn is_heading(block: &Block, body: Body) -> bool {
         && !text.chars().any(char::is_lowercase)
         && text.chars().any(char::is_uppercase);
     let numbered = number_depth(text).is_some() && words <= 16 && (block.italic || bold || larger || caps);
-    larger || bold || numbered || (caps && block.lines <= 2 && words >= 2 && !body.bold)
+    if larger || bold || numbered || (caps && block.font != body.font && block.lines <= 3) {
+        Evidence::Strong
+    } else if caps && block.lines <= 2 && words >= 2 && !body.bold {
+        Evidence::Weak
+    } else {
+        Evidence::None
+    }
 }
 
 /// Levels of a dotted section number at the start of a heading.
@@ -167,16 +210,14 @@ fn number_depth(text: &str) -> Option<u32> {
 /// Depths of the headings: by the outline where it knows them, then by section number relative to
 /// the other numbered headings, else by the rank of the font.
 fn depths(blocks: &[&Block], headings: &[bool], bookmarks: &Bookmarks) -> Vec<u32> {
-    let style = |block: &Block| (std::cmp::Reverse((block.size * 2.0).round() as u32), !block.bold);
-    let mut styles: Vec<_> = blocks
-        .iter()
-        .zip(headings)
-        .filter(|&(_, &heading)| heading)
-        .map(|(block, _)| style(block))
-        .collect();
-    styles.sort_unstable();
-    styles.dedup();
-    let rank = |block: &Block| styles.partition_point(|known| *known < style(block)) as u32;
+    let ladder = Ladder::new(
+        blocks
+            .iter()
+            .zip(headings)
+            .filter(|&(_, &heading)| heading)
+            .map(|(block, _)| *block),
+    );
+    let rank = |block: &Block| ladder.rank(block);
 
     // The rank of first-level numbered headings: what their subsections are counted from.
     let numbered_base = blocks
@@ -198,6 +239,38 @@ fn depths(blocks: &[&Block], headings: &[bool], bookmarks: &Bookmarks) -> Vec<u3
             depth.min(MAX_DEPTH)
         })
         .collect()
+}
+
+/// The font styles of a document's headings, from the most to the least prominent.
+struct Ladder(Vec<(f32, bool)>);
+
+/// Sizes within this ratio are one step of the ladder.
+const STEP: f32 = 1.07;
+
+impl Ladder {
+    fn new<'b>(headings: impl Iterator<Item = &'b Block>) -> Self {
+        let mut styles: Vec<(f32, bool)> = headings.map(|block| (block.size, block.bold)).collect();
+        styles.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
+        let mut steps: Vec<(f32, bool)> = Vec::new();
+        for style in styles {
+            if !steps
+                .iter()
+                .rev()
+                .take(2)
+                .any(|step| step.0 <= style.0 * STEP && step.1 == style.1)
+            {
+                steps.push(style);
+            }
+        }
+        Self(steps)
+    }
+
+    fn rank(&self, block: &Block) -> u32 {
+        let same =
+            |step: &&(f32, bool)| step.0 <= block.size * STEP && step.0 * STEP >= block.size && step.1 == block.bold;
+        let position = self.0.iter().position(|step| same(&step));
+        position.unwrap_or(self.0.len()) as u32
+    }
 }
 
 /// 1 when a title above all bookmarked headings is not itself bookmarked, else 0.
@@ -298,7 +371,11 @@ fn ordinary(block: &Block, body: Body) -> Role {
         .ends_with(['.', '!', '?', '。', '！', '？', '؟', '۔', '।']);
     let dense = text.chars().filter(|ch| ch.is_alphabetic()).count() * 2
         > text.chars().filter(|ch| !ch.is_whitespace()).count();
-    if dense && ((block.lines >= 2 && words >= 10) || (ends && (words >= 5 || text.chars().count() > 30))) {
+    let unspaced = text.chars().filter(|&ch| is_unspaced(ch)).count();
+    if dense
+        && ((block.lines >= 2 && (words >= 10 || unspaced >= 30))
+            || (ends && (words >= 5 || text.chars().count() > 30)))
+    {
         return Role::of(ElementType::NarrativeText);
     }
     match classify(text) {

@@ -3,7 +3,9 @@
 //! Segments live in the frame of their text direction, in which text runs from left to right.
 
 use super::engine::{Direction, Font, Glyph, PageContent, Rule};
-use super::script::{is_blank, is_east_asian, is_mark, is_right_to_left, push_clean, to_logical};
+use super::frame::Frame;
+use super::script::{is_blank, is_mark, is_right_to_left};
+use super::spacing::{Break, text_of};
 
 /// A gap wider than this many font sizes ends a segment.
 const SEGMENT_GAP: f32 = 0.65;
@@ -14,7 +16,17 @@ const BASELINE: f32 = 0.2;
 /// The same for text of unlike sizes: superscripts and subscripts.
 const BASELINE_SCRIPT: f32 = 0.55;
 /// Largest ratio of font sizes within a segment.
-const SIZE_RATIO: f32 = 1.9;
+const SIZE_RATIO: f32 = 2.2;
+/// A letter this many times as large as the line beside it is its initial.
+const INITIAL: f32 = 1.7;
+/// Initials looked for on a page.
+const MAX_INITIALS: usize = 16;
+/// Pieces of a vertical rule closer than this, in points, are one.
+const WALL_GAP: f32 = 4.0;
+/// Rules looked at for one gap.
+const MAX_WALLS: usize = 64;
+/// Places looked at for a copy of a text.
+const MAX_COPIES: usize = 64;
 /// Marks in a [`Raw`] that a space glyph stood before the character.
 const SPACE: u32 = 1 << 31;
 
@@ -45,61 +57,8 @@ pub(super) struct Segment {
     pub(super) monospace: bool,
     /// Stands for a table: its index among the tables of the page.
     pub(super) table: Option<usize>,
-}
-
-impl Segment {
-    pub(super) fn width(&self) -> f32 {
-        self.x1 - self.x0
-    }
-}
-
-/// Turns the page so that text of one direction runs from left to right.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Frame {
-    direction: Direction,
-    width: f32,
-    height: f32,
-}
-
-impl Frame {
-    pub(super) fn new(direction: Direction, width: f32, height: f32) -> Self {
-        Self {
-            direction,
-            width,
-            height,
-        }
-    }
-
-    fn map(&self, x: f32, y: f32) -> (f32, f32) {
-        match self.direction {
-            Direction::East | Direction::Oblique => (x, y),
-            Direction::South => (y, self.width - x),
-            Direction::West => (self.width - x, self.height - y),
-            Direction::North => (self.height - y, x),
-        }
-    }
-
-    /// The page box of a box of this frame.
-    pub(super) fn unmap(&self, [x0, y0, x1, y1]: [f32; 4]) -> [f32; 4] {
-        match self.direction {
-            Direction::East | Direction::Oblique => [x0, y0, x1, y1],
-            Direction::South => [self.width - y1, x0, self.width - y0, x1],
-            Direction::West => [self.width - x1, self.height - y1, self.width - x0, self.height - y0],
-            Direction::North => [y0, self.height - x1, y1, self.height - x0],
-        }
-    }
-
-    /// Size of the page in this frame.
-    pub(super) fn size(&self) -> (f32, f32) {
-        match self.direction {
-            Direction::South | Direction::North => (self.height, self.width),
-            _ => (self.width, self.height),
-        }
-    }
-
-    pub(super) fn is_upright(&self) -> bool {
-        self.direction == Direction::East
-    }
+    /// Spaces wide enough to separate the cells of a tight table.
+    pub(super) breaks: Vec<Break>,
 }
 
 /// Characters being collected into a segment.
@@ -121,10 +80,50 @@ pub(super) fn segments(content: &PageContent, fonts: &[Font], direction: Directi
         Walls::new(&[])
     };
     let raws = collect(&content.glyphs, &frame, &walls);
-    merge_rows(raws, &content.glyphs, &walls)
+    let mut segments = merge_rows(raws, &content.glyphs, &walls)
         .into_iter()
         .filter_map(|raw| finish(&raw, &content.glyphs, &frame, fonts))
-        .collect()
+        .collect();
+    attach_initials(&mut segments);
+    segments
+}
+
+/// Joins a large initial letter with the line it begins: the topmost of the lines right of it.
+fn attach_initials(segments: &mut Vec<Segment>) {
+    let is_initial = |s: &Segment| s.text.chars().count() == 1 && s.text.chars().all(char::is_alphabetic);
+    let initials: Vec<usize> = segments
+        .iter()
+        .enumerate()
+        .filter(|(_, s)| is_initial(s))
+        .map(|(index, _)| index)
+        .take(MAX_INITIALS)
+        .collect();
+    let mut used = Vec::new();
+    for index in initials {
+        let Some(initial) = segments.get(index).cloned() else {
+            continue;
+        };
+        let line = segments.iter_mut().find(|s| {
+            let gap = s.x0 - initial.x1;
+            initial.size > INITIAL * s.size
+                && (-0.3 * s.size..1.5 * s.size).contains(&gap)
+                && s.base < initial.base
+                && s.y0 > initial.y0 - s.size
+                && s.text.starts_with(char::is_alphabetic)
+        });
+        if let Some(line) = line {
+            line.text.insert_str(0, &initial.text);
+            for space in &mut line.breaks {
+                space.at += initial.text.len();
+            }
+            used.push(index);
+        }
+    }
+    let mut index = 0;
+    segments.retain(|_| {
+        index += 1;
+        !used.contains(&(index - 1))
+    });
 }
 
 /// Vertical rules, which text does not run across.
@@ -132,8 +131,17 @@ struct Walls(Vec<Rule>);
 
 impl Walls {
     fn new(rules: &[Rule]) -> Self {
-        let mut walls: Vec<Rule> = rules.iter().filter(|rule| !rule.is_horizontal()).copied().collect();
-        walls.sort_by(|a, b| a.x0.total_cmp(&b.x0));
+        let mut pieces: Vec<Rule> = rules.iter().filter(|rule| !rule.is_horizontal()).copied().collect();
+        pieces.sort_by(|a, b| a.x0.total_cmp(&b.x0).then(a.y0.total_cmp(&b.y0)));
+        let mut walls: Vec<Rule> = Vec::new();
+        for piece in pieces {
+            match walls.last_mut() {
+                Some(wall) if piece.x0 - wall.x0 < 0.5 && piece.y0 <= wall.y1 + WALL_GAP => {
+                    wall.y1 = wall.y1.max(piece.y1);
+                }
+                _ => walls.push(piece),
+            }
+        }
         Self(walls)
     }
 
@@ -142,6 +150,7 @@ impl Walls {
         self.0
             .iter()
             .skip(start)
+            .take(MAX_WALLS)
             .take_while(|wall| wall.x0 <= right)
             .any(|wall| wall.y0 < base - 0.3 * size && wall.y1 > base - 0.3 * size)
     }
@@ -164,6 +173,9 @@ pub(super) fn same_line(base_a: f32, size_a: f32, base_b: f32, size_b: f32) -> b
 fn collect(glyphs: &[Glyph], frame: &Frame, walls: &Walls) -> Vec<Raw> {
     let mut raws: Vec<Raw> = Vec::new();
     let mut space = false;
+    // A mark of right-to-left text drawn from left to right comes before its letter.
+    let mut mark: Option<u32> = None;
+    let mut rightward = false;
     for (index, glyph) in glyphs.iter().enumerate() {
         if glyph.direction != frame.direction {
             continue;
@@ -174,7 +186,12 @@ fn collect(glyphs: &[Glyph], frame: &Frame, walls: &Walls) -> Vec<Raw> {
         }
         let (x, base) = frame.map(glyph.x, glyph.y);
         let index = index as u32;
+        let rtl = is_right_to_left(glyph.ch);
         if let Some(raw) = raws.last_mut() {
+            if is_mark(glyph.ch) && rightward && mark.is_none() && x >= raw.x0 {
+                mark = Some(index);
+                continue;
+            }
             match joins(raw, glyph, x, base, glyphs, frame, walls) {
                 Join::Drop => continue,
                 Join::Append => {
@@ -186,19 +203,39 @@ fn collect(glyphs: &[Glyph], frame: &Frame, walls: &Walls) -> Vec<Raw> {
                         (raw.size, raw.base) = (glyph.size, base);
                     }
                     space = false;
+                    rightward = false;
                     continue;
                 }
                 Join::New => {}
             }
+            let beside =
+                (raw.base - base).abs() < 0.5 * raw.size && (x - raw.x1).max(raw.x0 - x - glyph.advance) < raw.size;
+            // Drawn from right to left, the space stands before what was drawn first.
+            if rtl && space && beside && x < raw.x0 {
+                if let Some(first) = raw.glyphs.first_mut() {
+                    *first |= SPACE;
+                }
+                space = false;
+            }
+            space &= rtl && beside;
+            rightward = rtl && beside && x > raw.x0;
+        } else {
+            space = false;
         }
-        space = false;
-        raws.push(Raw {
-            glyphs: vec![index],
+        let mut raw = Raw {
+            glyphs: vec![index | if space { SPACE } else { 0 }],
             x0: x,
             x1: x + glyph.advance,
             base,
             size: glyph.size,
-        });
+        };
+        raw.glyphs.extend(mark.take());
+        space = false;
+        raws.push(raw);
+    }
+    // A mark that no letter followed.
+    if let (Some(mark), Some(raw)) = (mark, raws.last_mut()) {
+        raw.glyphs.push(mark);
     }
     raws
 }
@@ -301,12 +338,12 @@ fn contains_text(outer: &Raw, inner: &Raw, glyphs: &[Glyph]) -> bool {
     let position = |i: &u32| glyphs.get((i & !SPACE) as usize).map_or(0.0, |glyph| glyph.x);
     let Some(first) = inner.glyphs.first() else { return true };
     // Where in `outer` the copy would start, by position.
-    outer
-        .glyphs
-        .iter()
-        .enumerate()
-        .filter(|(_, i)| (position(i) - position(first)).abs() < 2.0)
-        .any(|(start, _)| {
+    let from = position(first) - 2.0;
+    let start = outer.glyphs.partition_point(|i| position(i) < from);
+    (start..outer.glyphs.len())
+        .take(MAX_COPIES)
+        .take_while(|&index| outer.glyphs.get(index).is_some_and(|i| position(i) <= from + 4.0))
+        .any(|start| {
             outer
                 .glyphs
                 .get(start..start + inner.glyphs.len())
@@ -320,7 +357,7 @@ fn finish(raw: &Raw, glyphs: &[Glyph], frame: &Frame, fonts: &[Font]) -> Option<
         .iter()
         .filter_map(|&i| Some((glyphs.get((i & !SPACE) as usize)?, i & SPACE != 0)))
         .collect();
-    let text = text_of(&parts, frame, fonts);
+    let (text, breaks) = text_of(&parts, frame, fonts);
     if text.is_empty() {
         return None;
     }
@@ -343,71 +380,7 @@ fn finish(raw: &Raw, glyphs: &[Glyph], frame: &Frame, fonts: &[Font]) -> Option<
         italic: majority(|font| font.italic),
         monospace: majority(|font| font.monospace),
         table: None,
+        breaks,
         text,
     })
-}
-
-/// The text of characters given from left to right, with spaces where the gaps say so.
-fn text_of(parts: &[(&Glyph, bool)], frame: &Frame, fonts: &[Font]) -> String {
-    let threshold = space_threshold(parts, frame);
-    let rtl = parts.iter().any(|(glyph, _)| is_right_to_left(glyph.ch));
-    let mut text = String::with_capacity(parts.len() + parts.len() / 4);
-    let mut visual = Vec::new();
-    let mut end = f32::NEG_INFINITY;
-    let mut last: Option<&Glyph> = None;
-    for &(glyph, space) in parts {
-        let x = frame.map(glyph.x, glyph.y).0;
-        if let Some(previous) = last {
-            let size = previous.size.max(glyph.size);
-            let gap = x - end;
-            let wide = if is_east_asian(previous.ch) && is_east_asian(glyph.ch) {
-                gap > 0.6 * size
-            } else {
-                gap > threshold * size
-            };
-            if (space || wide) && !is_mark(glyph.ch) {
-                if rtl {
-                    visual.push(' ');
-                } else {
-                    text.push(' ');
-                }
-            }
-        }
-        if rtl {
-            visual.push(glyph.ch);
-        } else if fonts.get(usize::from(glyph.font)).is_some_and(|font| font.dingbats) {
-            text.push('\u{2022}');
-        } else {
-            push_clean(&mut text, glyph.ch);
-        }
-        end = end.max(x + glyph.advance);
-        last = Some(glyph);
-    }
-    if rtl {
-        to_logical(&visual).into_iter().for_each(|ch| push_clean(&mut text, ch));
-    }
-    text
-}
-
-/// How wide a gap, in font sizes, stands for a space. Spaced-out text has gaps everywhere; there
-/// only those count that are clearly wider than the usual.
-fn space_threshold(parts: &[(&Glyph, bool)], frame: &Frame) -> f32 {
-    let explicit = parts.iter().any(|&(_, space)| space);
-    let least = if explicit { 0.22 } else { 0.15 };
-    if parts.len() < 6 {
-        return least;
-    }
-    let mut gaps: Vec<f32> = parts
-        .windows(2)
-        .filter_map(|pair| match pair {
-            [(a, _), (b, _)] => {
-                let gap = frame.map(b.x, b.y).0 - frame.map(a.x, a.y).0 - a.advance;
-                Some(gap / a.size.max(b.size))
-            }
-            _ => None,
-        })
-        .collect();
-    let quartile = gaps.len() / 4;
-    let (_, usual, _) = gaps.select_nth_unstable_by(quartile, f32::total_cmp);
-    least + usual.clamp(0.0, 1.0)
 }

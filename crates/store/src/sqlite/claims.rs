@@ -1,43 +1,61 @@
 //! Tasks: claiming, leasing and ending the files of running jobs.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use docmill_model::Code;
 use docmill_model::ids::{FileId, JobId, NodeId};
-use docmill_model::job::{JobStatus, JobTrigger};
 use docmill_model::time::Micros;
+use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use super::SqliteStore;
-use super::jobs::{admit, set_status};
-use super::rows::{count, id, json, to_json, word};
+use super::lifecycle::{admit, count_ended};
+use super::rows::{count, id, json, parse_id, to_json};
 use crate::{Claim, FileOutcome, Lease, Result, StoreError};
+
+/// Workspaces with files to claim, those with the fewest running files first: how many files run, and
+/// how many are ready (counted up to what is wanted).
+pub(super) const CLAIMABLE: &str = "SELECT w.id,
+        (SELECT count(*) FROM job_files r WHERE r.workspace_id = w.id AND r.state = 'running') AS running,
+        (SELECT count(*) FROM (SELECT 1 FROM job_files f
+                               WHERE f.workspace_id = w.id AND f.state = 'ready' AND f.not_before <= $1
+                               LIMIT $2) AS wanted) AS ready
+     FROM workspaces w
+     WHERE EXISTS (SELECT 1 FROM job_files f
+                   WHERE f.workspace_id = w.id AND f.state = 'ready' AND f.not_before <= $1)
+     ORDER BY running, w.last_claimed_at, w.id LIMIT $2";
+
+/// Claims a workspace's oldest ready files.
+pub(super) const CLAIM: &str = "UPDATE job_files
+     SET state = 'running', token = token + 1, attempt = attempt + 1, lease_until = $2,
+         started_at = COALESCE(started_at, $3)
+     WHERE seq IN (SELECT seq FROM job_files
+                   WHERE workspace_id = $1 AND state = 'ready' AND not_before <= $3 ORDER BY seq LIMIT $4)
+     RETURNING seq, id, token, attempt, job_id, workspace_id, name, content_type, blob_key, size,
+               (SELECT chain FROM jobs WHERE jobs.id = job_id) AS chain";
+
+/// Files whose worker is gone.
+pub(super) const ABANDONED: &str = "SELECT id, token, attempt FROM job_files
+     WHERE state = 'running' AND ($1 OR lease_until < $2) ORDER BY seq";
 
 impl SqliteStore {
     pub(super) async fn claim_files(&self, max: usize, lease_until: Micros, now: Micros) -> Result<Vec<Claim>> {
+        let max = u32::try_from(max).unwrap_or(u32::MAX);
+        let max_running = self.max_running_local_jobs;
         self.writer
             .write(move |db| {
                 Box::pin(async move {
+                    let workspaces = sqlx::query(CLAIMABLE).bind(now).bind(max).fetch_all(&mut *db).await?;
                     let mut claims = Vec::new();
-                    while claims.len() < max {
-                        // Each round the workspace with the fewest running files comes first, so that one
-                        // with a long queue can't keep the others waiting.
-                        let workspaces: Vec<String> = sqlx::query_scalar(
-                            "SELECT w.id FROM workspaces w
-                             WHERE EXISTS (SELECT 1 FROM job_files f
-                                           WHERE f.workspace_id = w.id AND f.state = 'ready' AND f.not_before <= $1)
-                             ORDER BY (SELECT count(*) FROM job_files r
-                                       WHERE r.workspace_id = w.id AND r.state = 'running'),
-                                      w.last_claimed_at
-                             LIMIT $2",
-                        )
-                        .bind(now)
-                        .bind((max - claims.len()) as i64)
-                        .fetch_all(&mut *db)
-                        .await?;
-                        if workspaces.is_empty() {
-                            break;
-                        }
-                        for workspace in workspaces {
-                            claims.extend(claim_one(db, &workspace, lease_until, now).await?);
+                    for (workspace, files) in shares(&workspaces, max)? {
+                        for row in claim_from(db, workspace, files, lease_until, now).await? {
+                            match claim(&row) {
+                                Err(StoreError::Corrupt(reason)) => {
+                                    fail_unreadable(db, &row, &reason, max_running, now).await?;
+                                }
+                                claim => claims.push(claim?),
+                            }
                         }
                     }
                     Ok(claims)
@@ -80,8 +98,8 @@ impl SqliteStore {
                     };
                     match outcome {
                         FileOutcome::Retry { .. } => Ok(()),
-                        FileOutcome::Succeeded { .. } => count_ended(db, job, true, max_running, now).await,
-                        FileOutcome::Failed { .. } => count_ended(db, job, false, max_running, now).await,
+                        FileOutcome::Succeeded { .. } => count_ended(db, job, 1, 0, max_running, now).await.map(drop),
+                        FileOutcome::Failed { .. } => count_ended(db, job, 0, 1, max_running, now).await.map(drop),
                     }
                 })
             })
@@ -111,19 +129,13 @@ impl SqliteStore {
         self.writer
             .write(move |db| {
                 Box::pin(async move {
-                    let rows = sqlx::query(
-                        "SELECT id, token, attempt FROM job_files
-                         WHERE state = 'running' AND ($1 OR lease_until < $2)",
-                    )
-                    .bind(all_running)
-                    .bind(now)
-                    .fetch_all(&mut *db)
-                    .await?;
+                    let rows = sqlx::query(ABANDONED)
+                        .bind(all_running)
+                        .bind(now)
+                        .fetch_all(&mut *db)
+                        .await?;
                     for row in &rows {
-                        let lease = Lease {
-                            file: id(row, "id")?,
-                            token: row.try_get("token")?,
-                        };
+                        let lease = lease(row)?;
                         if count(row, "attempt")? < u64::from(max_attempts) {
                             end_file(db, lease, &FileOutcome::Retry { not_before: now }, now).await?;
                             continue;
@@ -133,7 +145,7 @@ impl SqliteStore {
                             message: format!("the server stopped {max_attempts} times while it processed this file"),
                         };
                         if let Some(job) = end_file(db, lease, &outcome, now).await? {
-                            count_ended(db, job, false, max_running, now).await?;
+                            count_ended(db, job, 0, 1, max_running, now).await?;
                         }
                     }
                     Ok(rows.len() as u64)
@@ -155,7 +167,7 @@ impl SqliteStore {
                     .fetch_all(&mut *db)
                     .await?;
                     for job in done {
-                        close_if_done(db, super::rows::parse_id(&job)?, max_running, now).await?;
+                        count_ended(db, parse_id(&job)?, 0, 0, max_running, now).await?;
                         touched += 1;
                     }
                     let waiting: Vec<String> =
@@ -163,7 +175,7 @@ impl SqliteStore {
                             .fetch_all(&mut *db)
                             .await?;
                     for account in waiting {
-                        touched += admit(db, &account, max_running, now).await?;
+                        touched += admit(db, &account, max_running, None, now).await?;
                     }
                     Ok(touched)
                 })
@@ -172,46 +184,101 @@ impl SqliteStore {
     }
 }
 
-async fn claim_one(
+/// How many of `max` files to claim from each workspace: each goes to the one that would then have the
+/// fewest running, so that a long queue can't keep the others waiting.
+fn shares(workspaces: &[SqliteRow], max: u32) -> Result<Vec<(&str, u32)>> {
+    let mut shares = Vec::with_capacity(workspaces.len());
+    let mut next = BinaryHeap::new();
+    for (place, row) in workspaces.iter().enumerate() {
+        shares.push((row.try_get("id")?, 0));
+        next.push(Reverse((count(row, "running")?, place, count(row, "ready")?)));
+    }
+    for _ in 0..max {
+        let Some(Reverse((running, place, ready))) = next.pop() else {
+            break;
+        };
+        if let Some((_, files)) = shares.get_mut(place) {
+            *files += 1;
+        }
+        if ready > 1 {
+            next.push(Reverse((running + 1, place, ready - 1)));
+        }
+    }
+    shares.retain(|(_, files)| *files > 0);
+    Ok(shares)
+}
+
+/// Claims a workspace's `files` oldest ready files.
+async fn claim_from(
     db: &mut SqliteConnection,
     workspace: &str,
+    files: u32,
     lease_until: Micros,
     now: Micros,
-) -> Result<Option<Claim>> {
-    let row = sqlx::query(
-        "UPDATE job_files
-         SET state = 'running', token = token + 1, attempt = attempt + 1, lease_until = $2,
-             started_at = COALESCE(started_at, $3)
-         WHERE seq = (SELECT seq FROM job_files
-                      WHERE workspace_id = $1 AND state = 'ready' AND not_before <= $3 ORDER BY seq LIMIT 1)
-         RETURNING id, token, attempt, job_id, workspace_id, name, content_type, blob_key, size,
-                   (SELECT chain FROM jobs WHERE jobs.id = job_id) AS chain",
+) -> Result<Vec<SqliteRow>> {
+    let rows = sqlx::query(CLAIM)
+        .bind(workspace)
+        .bind(lease_until)
+        .bind(now)
+        .bind(files)
+        .fetch_all(&mut *db)
+        .await?;
+    // Grows even when the clock does not, so that the workspace goes behind its equals in any case.
+    sqlx::query(
+        "UPDATE workspaces
+         SET last_claimed_at = CASE WHEN last_claimed_at < $2 THEN $2 ELSE last_claimed_at + 1 END WHERE id = $1",
     )
     .bind(workspace)
-    .bind(lease_until)
     .bind(now)
-    .fetch_optional(&mut *db)
+    .execute(db)
     .await?;
-    let Some(row) = row else { return Ok(None) };
-    sqlx::query("UPDATE workspaces SET last_claimed_at = $2 WHERE id = $1")
-        .bind(workspace)
-        .bind(now)
-        .execute(db)
-        .await?;
-    Ok(Some(Claim {
-        lease: Lease {
-            file: id(&row, "id")?,
-            token: row.try_get("token")?,
-        },
-        job: id(&row, "job_id")?,
-        workspace: id(&row, "workspace_id")?,
-        chain: json(&row, "chain")?,
+    // Rows come back in any order.
+    let mut rows = rows
+        .into_iter()
+        .map(|row| Ok((row.try_get::<i64, _>("seq")?, row)))
+        .collect::<Result<Vec<_>>>()?;
+    rows.sort_by_key(|(seq, _)| *seq);
+    Ok(rows.into_iter().map(|(_, row)| row).collect())
+}
+
+/// Ends a claimed file whose job can't be read, so that it does not stand in the way of all others.
+async fn fail_unreadable(
+    db: &mut SqliteConnection,
+    row: &SqliteRow,
+    reason: &str,
+    max_running: u32,
+    now: Micros,
+) -> Result<()> {
+    tracing::error!(reason, "a job in the store can't be read");
+    let outcome = FileOutcome::Failed {
+        code: Code::Internal,
+        message: "the record of this job can't be read; submit the file again".into(),
+    };
+    if let Some(job) = end_file(db, lease(row)?, &outcome, now).await? {
+        count_ended(db, job, 0, 1, max_running, now).await?;
+    }
+    Ok(())
+}
+
+fn lease(row: &SqliteRow) -> Result<Lease> {
+    Ok(Lease {
+        file: id(row, "id")?,
+        token: row.try_get("token")?,
+    })
+}
+
+fn claim(row: &SqliteRow) -> Result<Claim> {
+    Ok(Claim {
+        lease: lease(row)?,
+        job: id(row, "job_id")?,
+        workspace: id(row, "workspace_id")?,
+        chain: json(row, "chain")?,
         name: row.try_get("name")?,
         content_type: row.try_get("content_type")?,
         blob_key: row.try_get("blob_key")?,
-        size: count(&row, "size")?,
-        attempt: count(&row, "attempt")? as u32,
-    }))
+        size: count(row, "size")?,
+        attempt: count(row, "attempt")? as u32,
+    })
 }
 
 /// Writes a claimed file's outcome; the file's job, or `None` when the lease is lost.
@@ -297,75 +364,4 @@ async fn insert_outputs(
         .await?;
     }
     Ok(())
-}
-
-/// Counts an ended file and ends its job when it was the last.
-async fn count_ended(
-    db: &mut SqliteConnection,
-    job: JobId,
-    succeeded: bool,
-    max_running: u32,
-    now: Micros,
-) -> Result<()> {
-    sqlx::query(
-        "UPDATE jobs SET files_succeeded = files_succeeded + $2, files_failed = files_failed + $3 WHERE id = $1",
-    )
-    .bind(job.to_string())
-    .bind(i64::from(succeeded))
-    .bind(i64::from(!succeeded))
-    .execute(&mut *db)
-    .await?;
-    close_if_done(db, job, max_running, now).await
-}
-
-async fn close_if_done(db: &mut SqliteConnection, job: JobId, max_running: u32, now: Micros) -> Result<()> {
-    let row =
-        sqlx::query("SELECT status, account_id, files_total, files_succeeded, files_failed FROM jobs WHERE id = $1")
-            .bind(job.to_string())
-            .fetch_one(&mut *db)
-            .await?;
-    let (succeeded, failed) = (count(&row, "files_succeeded")?, count(&row, "files_failed")?);
-    if succeeded + failed < count(&row, "files_total")? {
-        return Ok(());
-    }
-    let status = word(&row, "status", JobStatus::parse)?;
-    let Some(after) = status.after(JobTrigger::AllFilesEnded { succeeded, failed }) else {
-        return Ok(());
-    };
-    let message = match (succeeded, failed) {
-        (_, 0) => None,
-        (0, failed) => Some(format!(
-            "no file was processed: {}",
-            first_reasons(db, job, failed).await?
-        )),
-        (_, failed) => Some(format!("{failed} of {} files failed", succeeded + failed)),
-    };
-    set_status(db, job, after, message.as_deref(), now).await?;
-    admit(db, row.try_get("account_id")?, max_running, now).await?;
-    Ok(())
-}
-
-/// The reasons of a job's first failed files, for its message.
-async fn first_reasons(db: &mut SqliteConnection, job: JobId, failed: u64) -> Result<String> {
-    const SHOWN: u64 = 3;
-    let rows = sqlx::query(
-        "SELECT name, error_message FROM job_files WHERE job_id = $1 AND state = 'failed' ORDER BY ordinal LIMIT $2",
-    )
-    .bind(job.to_string())
-    .bind(SHOWN as i64)
-    .fetch_all(db)
-    .await?;
-    let mut reasons = Vec::new();
-    for row in &rows {
-        let message: Option<String> = row.try_get("error_message")?;
-        reasons.push(format!(
-            "{}: {}",
-            row.try_get::<&str, _>("name")?,
-            message.unwrap_or_default()
-        ));
-    }
-    if failed > SHOWN {
-        reasons.push(format!("and {} more", failed - SHOWN));
-    }
-    Ok(reasons.join("; "))
 }

@@ -1,15 +1,55 @@
-//! Jobs: creation, reading, stopping, deletion, and the two transitions every other use case needs.
+//! Jobs: creation, reading, stopping and deletion.
 
-use docmill_model::ids::{AccountId, EventId, FileId, JobId, NodeId, WorkspaceId};
+use std::collections::HashMap;
+
+use docmill_model::ids::{AccountId, FileId, JobId, NodeId, WorkspaceId};
 use docmill_model::job::{EventType, JobStatus, JobTrigger, JobType, TaskState};
-use docmill_model::time::{Micros, iso8601};
-use serde_json::json;
+use docmill_model::time::Micros;
+use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
-use sqlx::{Row, SqliteConnection};
 
 use super::SqliteStore;
-use super::rows::{code, count, id, json, parse_id, to_json, word};
+use super::lifecycle::{admit, change_status, check_original, delete, insert};
+use super::rows::{code, count, id, json, word};
 use crate::{DeleteOutcome, Event, Job, JobFile, JobFilter, NewJob, Output, Result};
+
+/// The statements that read jobs with what belongs to them. Each takes the workspace, the greatest number
+/// of jobs, and what the condition asks for.
+pub(super) struct JobStatements {
+    pub(super) jobs: &'static str,
+    pub(super) files: &'static str,
+    pub(super) outputs: &'static str,
+}
+
+macro_rules! job_statements {
+    ($condition:literal) => {
+        JobStatements {
+            jobs: concat!(
+                "SELECT * FROM jobs WHERE workspace_id = $1 ",
+                $condition,
+                " ORDER BY seq DESC LIMIT $2"
+            ),
+            files: concat!(
+                "SELECT job_id, id FROM job_files
+                 WHERE job_id IN (SELECT id FROM jobs WHERE workspace_id = $1 ",
+                $condition,
+                " ORDER BY seq DESC LIMIT $2) ORDER BY job_id, ordinal"
+            ),
+            outputs: concat!(
+                "SELECT o.job_id, o.node_id, o.file_id FROM outputs o JOIN job_files f ON f.id = o.file_id
+                 WHERE o.job_id IN (SELECT id FROM jobs WHERE workspace_id = $1 ",
+                $condition,
+                " ORDER BY seq DESC LIMIT $2) ORDER BY o.job_id, o.node_index, f.ordinal"
+            ),
+        }
+    };
+}
+
+pub(super) const ONE: JobStatements = job_statements!("AND id = $3");
+pub(super) const LIST: JobStatements = job_statements!("");
+pub(super) const LIST_OF_WORKFLOW: JobStatements = job_statements!("AND workflow_id = $3");
+pub(super) const LIST_IN_STATUS: JobStatements = job_statements!("AND status = $3");
+const LIST_OF_WORKFLOW_IN_STATUS: JobStatements = job_statements!("AND workflow_id = $3 AND status = $4");
 
 impl SqliteStore {
     pub(super) async fn take_create_turn(
@@ -49,9 +89,9 @@ impl SqliteStore {
         self.writer
             .write(move |db| {
                 Box::pin(async move {
+                    check_original(db, &job).await?;
                     insert(db, &job, now).await?;
-                    record_event(db, job.id, JobStatus::Scheduled.event(), now).await?;
-                    admit(db, &job.account.to_string(), max_running, now).await?;
+                    admit(db, &job.account.to_string(), max_running, Some(job.id), now).await?;
                     Ok(())
                 })
             })
@@ -59,69 +99,70 @@ impl SqliteStore {
     }
 
     pub(super) async fn find_job(&self, workspace: WorkspaceId, job: JobId) -> Result<Option<Job>> {
-        let row = sqlx::query("SELECT * FROM jobs WHERE id = $1 AND workspace_id = $2")
-            .bind(job.to_string())
-            .bind(workspace.to_string())
-            .fetch_optional(&self.readers)
-            .await?;
-        match row {
-            Some(row) => {
-                let mut job = job_record(&row)?;
-                self.attach_files(std::slice::from_mut(&mut job)).await?;
-                Ok(Some(job))
-            }
-            None => Ok(None),
-        }
+        let found = self.read_jobs(&ONE, workspace, 1, &[job.to_string()]).await?;
+        Ok(found.into_iter().next())
     }
 
     pub(super) async fn list_jobs(&self, workspace: WorkspaceId, filter: &JobFilter) -> Result<Vec<Job>> {
-        let rows = sqlx::query(
-            "SELECT * FROM jobs
-             WHERE workspace_id = $1 AND ($2 IS NULL OR workflow_id = $2) AND ($3 IS NULL OR status = $3)
-             ORDER BY seq DESC LIMIT $4",
-        )
-        .bind(workspace.to_string())
-        .bind(filter.workflow.map(|w| w.to_string()))
-        .bind(filter.status.map(|s| s.as_str()))
-        .bind(if filter.limit == 0 {
-            i64::MAX
-        } else {
-            filter.limit.into()
-        })
-        .fetch_all(&self.readers)
-        .await?;
-        let mut jobs = rows.iter().map(job_record).collect::<Result<Vec<_>>>()?;
-        self.attach_files(&mut jobs).await?;
+        let statements = match (filter.workflow, filter.status) {
+            (None, None) => &LIST,
+            (Some(_), None) => &LIST_OF_WORKFLOW,
+            (None, Some(_)) => &LIST_IN_STATUS,
+            (Some(_), Some(_)) => &LIST_OF_WORKFLOW_IN_STATUS,
+        };
+        let limit = match filter.limit {
+            0 => i64::MAX,
+            limit => limit.into(),
+        };
+        let workflow = filter.workflow.map(|workflow| workflow.to_string());
+        let status = filter.status.map(|status| status.to_string());
+        let values: Vec<_> = workflow.into_iter().chain(status).collect();
+        self.read_jobs(statements, workspace, limit, &values).await
+    }
+
+    /// Jobs with their files' ids and outputs, all as of one moment.
+    async fn read_jobs(
+        &self,
+        statements: &JobStatements,
+        workspace: WorkspaceId,
+        limit: i64,
+        values: &[String],
+    ) -> Result<Vec<Job>> {
+        let mut snapshot = self.readers.begin().await?;
+        let mut rows = Vec::new();
+        for sql in [statements.jobs, statements.files, statements.outputs] {
+            let mut query = sqlx::query(sql).bind(workspace.to_string()).bind(limit);
+            for value in values {
+                query = query.bind(value);
+            }
+            rows.push(query.fetch_all(&mut *snapshot).await?);
+        }
+        snapshot.rollback().await?;
+        let [jobs, files, outputs] = rows.as_slice() else {
+            return Ok(Vec::new());
+        };
+        let mut jobs = jobs.iter().map(job_record).collect::<Result<Vec<_>>>()?;
+        let places: HashMap<JobId, usize> = jobs.iter().enumerate().map(|(at, job)| (job.id, at)).collect();
+        let place = |row| Result::Ok(places.get(&id::<JobId>(row, "job_id")?).copied());
+        for row in files {
+            if let Some(job) = place(row)?.and_then(|at| jobs.get_mut(at)) {
+                job.file_ids.push(id(row, "id")?);
+            }
+        }
+        for row in outputs {
+            if let Some(job) = place(row)?.and_then(|at| jobs.get_mut(at)) {
+                job.outputs.push((id(row, "node_id")?, id(row, "file_id")?));
+            }
+        }
         Ok(jobs)
     }
 
-    async fn attach_files(&self, jobs: &mut [Job]) -> Result<()> {
-        for job in jobs {
-            let files = sqlx::query("SELECT id FROM job_files WHERE job_id = $1 ORDER BY ordinal")
-                .bind(job.id.to_string())
-                .fetch_all(&self.readers)
-                .await?;
-            job.file_ids = files.iter().map(|row| id(row, "id")).collect::<Result<_>>()?;
-            let outputs = sqlx::query(
-                "SELECT o.node_id, o.file_id FROM outputs o JOIN job_files f ON f.id = o.file_id
-                 WHERE o.job_id = $1 ORDER BY o.node_index, f.ordinal",
-            )
-            .bind(job.id.to_string())
-            .fetch_all(&self.readers)
-            .await?;
-            job.outputs = outputs
-                .iter()
-                .map(|row| Ok((id(row, "node_id")?, id(row, "file_id")?)))
-                .collect::<Result<_>>()?;
-        }
-        Ok(())
-    }
-
     pub(super) async fn list_job_files(&self, workspace: WorkspaceId, job: JobId) -> Result<Option<Vec<JobFile>>> {
+        let mut snapshot = self.readers.begin().await?;
         let exists = sqlx::query("SELECT 1 FROM jobs WHERE id = $1 AND workspace_id = $2")
             .bind(job.to_string())
             .bind(workspace.to_string())
-            .fetch_optional(&self.readers)
+            .fetch_optional(&mut *snapshot)
             .await?;
         if exists.is_none() {
             return Ok(None);
@@ -131,8 +172,9 @@ impl SqliteStore {
              FROM job_files f WHERE f.job_id = $1 ORDER BY f.ordinal",
         )
         .bind(job.to_string())
-        .fetch_all(&self.readers)
+        .fetch_all(&mut *snapshot)
         .await?;
+        snapshot.rollback().await?;
         rows.iter().map(file_record).collect::<Result<_>>().map(Some)
     }
 
@@ -181,7 +223,9 @@ impl SqliteStore {
                         .await?;
                     let Some(row) = row else { return Ok(None) };
                     let before = word(&row, "status", JobStatus::parse)?;
-                    if let Some(after) = before.after(JobTrigger::Cancel) {
+                    let message = Some("cancelled on request");
+                    let stopped = change_status(db, job, before, JobTrigger::Cancel, message, now).await?;
+                    if stopped.is_some() {
                         sqlx::query(
                             "UPDATE job_files SET state = 'stopped', lease_until = NULL, ended_at = $2
                              WHERE job_id = $1 AND state IN ('waiting', 'ready', 'running')",
@@ -190,8 +234,7 @@ impl SqliteStore {
                         .bind(now)
                         .execute(&mut *db)
                         .await?;
-                        set_status(db, job, after, Some("cancelled on request"), now).await?;
-                        admit(db, row.try_get("account_id")?, max_running, now).await?;
+                        admit(db, row.try_get("account_id")?, max_running, None, now).await?;
                     }
                     Ok(Some(before))
                 })
@@ -243,154 +286,6 @@ impl SqliteStore {
             })
             .collect()
     }
-}
-
-async fn insert(db: &mut SqliteConnection, job: &NewJob, now: Micros) -> Result<()> {
-    sqlx::query(
-        "INSERT INTO jobs (id, workspace_id, account_id, workflow_id, workflow_name, job_type, status, chain,
-                           retry_of, created_at, files_total)
-         VALUES ($1, $2, $3, $4, $5, $6, 'SCHEDULED', $7, $8, $9, $10)",
-    )
-    .bind(job.id.to_string())
-    .bind(job.workspace.to_string())
-    .bind(job.account.to_string())
-    .bind(job.workflow.to_string())
-    .bind(&job.workflow_name)
-    .bind(job.job_type.as_str())
-    .bind(to_json(&job.chain)?)
-    .bind(job.retry_of.map(|id| id.to_string()))
-    .bind(now)
-    .bind(job.files.len() as i64)
-    .execute(&mut *db)
-    .await?;
-    for (ordinal, file) in job.files.iter().enumerate() {
-        sqlx::query(
-            "INSERT INTO job_files (id, job_id, workspace_id, ordinal, name, content_type, size, blob_key, state)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'waiting')",
-        )
-        .bind(file.id.to_string())
-        .bind(job.id.to_string())
-        .bind(job.workspace.to_string())
-        .bind(ordinal as i64)
-        .bind(&file.name)
-        .bind(&file.content_type)
-        .bind(file.size as i64)
-        .bind(&file.blob_key)
-        .execute(&mut *db)
-        .await?;
-    }
-    Ok(())
-}
-
-/// Starts an account's waiting jobs, in order of arrival, while it has free slots.
-pub(super) async fn admit(db: &mut SqliteConnection, account: &str, max_running: u32, now: Micros) -> Result<u64> {
-    let mut admitted = 0;
-    loop {
-        let next: Option<String> = sqlx::query_scalar(
-            "SELECT id FROM jobs WHERE account_id = $1 AND status = 'SCHEDULED' ORDER BY seq LIMIT 1",
-        )
-        .bind(account)
-        .fetch_optional(&mut *db)
-        .await?;
-        let Some(next) = next else { return Ok(admitted) };
-        if max_running > 0 {
-            let running: i64 =
-                sqlx::query_scalar("SELECT count(*) FROM jobs WHERE account_id = $1 AND status = 'IN_PROGRESS'")
-                    .bind(account)
-                    .fetch_one(&mut *db)
-                    .await?;
-            if running >= i64::from(max_running) {
-                return Ok(admitted);
-            }
-        }
-        sqlx::query("UPDATE job_files SET state = 'ready' WHERE job_id = $1 AND state = 'waiting'")
-            .bind(&next)
-            .execute(&mut *db)
-            .await?;
-        if let Some(status) = JobStatus::Scheduled.after(JobTrigger::Admit) {
-            set_status(db, parse_id(&next)?, status, None, now).await?;
-        }
-        admitted += 1;
-    }
-}
-
-/// Writes a job's new status, its times and the event that tells of it.
-pub(super) async fn set_status(
-    db: &mut SqliteConnection,
-    job: JobId,
-    status: JobStatus,
-    message: Option<&str>,
-    now: Micros,
-) -> Result<()> {
-    let sql = if status.is_terminal() {
-        "UPDATE jobs SET status = $2, message = $3, ended_at = $4 WHERE id = $1"
-    } else {
-        "UPDATE jobs SET status = $2, message = $3, started_at = $4 WHERE id = $1"
-    };
-    sqlx::query(sql)
-        .bind(job.to_string())
-        .bind(status.as_str())
-        .bind(message)
-        .bind(now)
-        .execute(&mut *db)
-        .await?;
-    record_event(db, job, status.event(), now).await
-}
-
-async fn record_event(db: &mut SqliteConnection, job: JobId, event: EventType, now: Micros) -> Result<()> {
-    let row = sqlx::query(
-        "UPDATE jobs SET event_count = event_count + 1 WHERE id = $1
-         RETURNING event_count, workspace_id, workflow_id, workflow_name, status,
-                   files_total, files_succeeded, files_failed",
-    )
-    .bind(job.to_string())
-    .fetch_one(&mut *db)
-    .await?;
-    let payload = json!({
-        "job_id": job,
-        "workflow_id": row.try_get::<&str, _>("workflow_id")?,
-        "workflow_name": row.try_get::<&str, _>("workflow_name")?,
-        "status": row.try_get::<&str, _>("status")?,
-        "files_total": count(&row, "files_total")?,
-        "files_succeeded": count(&row, "files_succeeded")?,
-        "files_failed": count(&row, "files_failed")?,
-        "at": iso8601(now),
-    });
-    sqlx::query(
-        "INSERT INTO events (id, job_id, workspace_id, sequence, type, payload, created_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7)",
-    )
-    .bind(EventId::new().to_string())
-    .bind(job.to_string())
-    .bind(row.try_get::<&str, _>("workspace_id")?)
-    .bind(row.try_get::<i64, _>("event_count")?)
-    .bind(event.as_str())
-    .bind(payload.to_string())
-    .bind(now)
-    .execute(db)
-    .await?;
-    Ok(())
-}
-
-/// Removes a job's rows; blobs that only it referred to become garbage.
-pub(super) async fn delete(db: &mut SqliteConnection, job: JobId) -> Result<()> {
-    let job = job.to_string();
-    let statements = [
-        // A retry refers to its original's input blobs, so only those no other job holds may go.
-        "INSERT INTO blob_garbage (blob_key)
-         SELECT f.blob_key FROM job_files f WHERE f.job_id = $1 AND NOT EXISTS
-             (SELECT 1 FROM job_files g WHERE g.blob_key = f.blob_key AND g.job_id <> $1)
-         ON CONFLICT DO NOTHING",
-        "INSERT INTO blob_garbage (blob_key) SELECT blob_key FROM outputs WHERE job_id = $1 ON CONFLICT DO NOTHING",
-        "DELETE FROM outputs WHERE job_id = $1",
-        "DELETE FROM events WHERE job_id = $1",
-        "DELETE FROM job_files WHERE job_id = $1",
-        "DELETE FROM jobs WHERE id = $1",
-    ];
-    for sql in statements {
-        sqlx::query(sql).bind(&job).execute(&mut *db).await?;
-    }
-    Ok(())
 }
 
 fn job_record(row: &SqliteRow) -> Result<Job> {

@@ -171,11 +171,14 @@ impl SqliteStore {
         self.writer
             .write(move |db| {
                 Box::pin(async move {
-                    sqlx::query("UPDATE api_keys SET last_used_at = $2 WHERE id = $1")
-                        .bind(key.to_string())
-                        .bind(now)
-                        .execute(db)
-                        .await?;
+                    sqlx::query(
+                        "UPDATE api_keys SET last_used_at = $2
+                         WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)",
+                    )
+                    .bind(key.to_string())
+                    .bind(now)
+                    .execute(db)
+                    .await?;
                     Ok(())
                 })
             })

@@ -3,30 +3,26 @@
 mod claims;
 mod jobs;
 mod keys;
+mod lifecycle;
+mod open;
 mod rows;
 mod upkeep;
 mod writer;
 
-use std::path::Path;
-use std::time::Duration;
+#[cfg(test)]
+mod tests;
 
 use async_trait::async_trait;
 use docmill_model::ids::{AccountId, FileId, JobId, KeyId, NodeId, WorkspaceId};
 use docmill_model::job::JobStatus;
 use docmill_model::time::Micros;
 use sqlx::SqlitePool;
-use sqlx::migrate::{Migration, MigrationType, Migrator};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{AssertSqlSafe, SqlSafeStr};
 
 use crate::{
     Account, ApiKey, Claim, DeleteOutcome, Event, FileOutcome, Job, JobFile, JobFilter, Lease, NewJob, NewKey, Output,
-    Principal, Result, Stats, Store, StoreError, Workspace,
+    Principal, Result, Stats, Store, Workspace,
 };
 use writer::Writer;
-
-/// Connections that read.
-const READERS: u32 = 4;
 
 /// [`Store`] over one SQLite file. Only one server process may work on the file; short visits of the
 /// command line (`docmill keys ...`) are safe at any time.
@@ -35,72 +31,6 @@ pub struct SqliteStore {
     writer: Writer,
     readers: SqlitePool,
     max_running_local_jobs: u32,
-}
-
-impl SqliteStore {
-    /// Opens or creates the database and brings its schema up to date.
-    ///
-    /// `max_running_local_jobs` is how many local-file jobs of one account run at once; 0 is no bound.
-    pub async fn open(path: &Path, max_running_local_jobs: u32) -> Result<Self> {
-        let options = SqliteConnectOptions::new()
-            .filename(path)
-            .create_if_missing(true)
-            .journal_mode(SqliteJournalMode::Wal)
-            .synchronous(SqliteSynchronous::Full)
-            .foreign_keys(true)
-            .busy_timeout(Duration::from_secs(10))
-            .statement_cache_capacity(256);
-        let open = |error: sqlx::Error| StoreError::Open(format!("cannot open {}: {error}", path.display()));
-        let writer = SqlitePoolOptions::new()
-            .max_connections(1)
-            .idle_timeout(None)
-            .max_lifetime(None)
-            .connect_with(options.clone())
-            .await
-            .map_err(open)?;
-        migrator().run(&writer).await.map_err(|error| {
-            StoreError::Open(format!(
-                "{} was made by another version of docmill: {error}. Start the version that made it, or restore a backup",
-                path.display()
-            ))
-        })?;
-        let readers = SqlitePoolOptions::new()
-            .max_connections(READERS)
-            .idle_timeout(None)
-            .max_lifetime(None)
-            .connect_with(options.read_only(true))
-            .await
-            .map_err(open)?;
-        Ok(Self {
-            writer: Writer::start(writer),
-            readers,
-            max_running_local_jobs,
-        })
-    }
-
-    /// Waits for operations under way and closes the file.
-    pub async fn close(&self) {
-        self.writer.close().await;
-        self.readers.close().await;
-    }
-}
-
-/// The schema's versions. A released one never changes.
-fn migrator() -> Migrator {
-    let versions = [(1, "initial", include_str!("../../migrations/sqlite/0001_initial.sql"))];
-    let migrations = versions
-        .into_iter()
-        .map(|(version, description, sql)| {
-            Migration::new(
-                version,
-                description.into(),
-                MigrationType::Simple,
-                AssertSqlSafe(sql).into_sql_str(),
-                false,
-            )
-        })
-        .collect();
-    Migrator::with_migrations(migrations)
 }
 
 #[async_trait]

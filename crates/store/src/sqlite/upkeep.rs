@@ -4,22 +4,34 @@ use docmill_model::time::Micros;
 use sqlx::Row;
 
 use super::SqliteStore;
-use super::jobs::delete;
+use super::lifecycle::delete;
 use super::rows::{count, parse_id};
 use crate::{Result, Stats};
+
+/// Jobs that ended before an instant.
+pub(super) const EXPIRED: &str =
+    "SELECT id FROM jobs WHERE ended_at IS NOT NULL AND ended_at < $1 ORDER BY ended_at LIMIT $2";
+
+/// Whether a row refers to a blob.
+pub(super) const REFERRED: &str = "SELECT EXISTS (SELECT 1 FROM job_files WHERE blob_key = $1)
+        OR EXISTS (SELECT 1 FROM outputs WHERE blob_key = $1)";
+
+/// What [`Stats`] tells.
+pub(super) const COUNTS: &str = "SELECT
+        (SELECT count(*) FROM jobs WHERE status = 'SCHEDULED') AS scheduled,
+        (SELECT count(*) FROM jobs WHERE status = 'IN_PROGRESS') AS in_progress,
+        (SELECT count(*) FROM job_files WHERE state = 'ready') AS ready,
+        (SELECT count(*) FROM job_files WHERE state = 'running') AS running,
+        (SELECT min(j.started_at) FROM jobs j WHERE j.status = 'IN_PROGRESS' AND EXISTS
+             (SELECT 1 FROM job_files f WHERE f.job_id = j.id AND f.state = 'ready')) AS oldest";
 
 impl SqliteStore {
     pub(super) async fn remove_jobs_ended_before(&self, before: Micros, max: u32) -> Result<u64> {
         self.writer
             .write(move |db| {
                 Box::pin(async move {
-                    let jobs: Vec<String> = sqlx::query_scalar(
-                        "SELECT id FROM jobs WHERE ended_at IS NOT NULL AND ended_at < $1 ORDER BY ended_at LIMIT $2",
-                    )
-                    .bind(before)
-                    .bind(max)
-                    .fetch_all(&mut *db)
-                    .await?;
+                    let expired = sqlx::query_scalar(EXPIRED).bind(before).bind(max);
+                    let jobs: Vec<String> = expired.fetch_all(&mut *db).await?;
                     for job in &jobs {
                         delete(db, parse_id(job)?).await?;
                     }
@@ -56,13 +68,10 @@ impl SqliteStore {
         let mut connection = self.readers.acquire().await?;
         let mut free = Vec::new();
         for key in keys {
-            let used: i64 = sqlx::query_scalar(
-                "SELECT EXISTS (SELECT 1 FROM job_files WHERE blob_key = $1)
-                     OR EXISTS (SELECT 1 FROM outputs WHERE blob_key = $1)",
-            )
-            .bind(key)
-            .fetch_one(&mut *connection)
-            .await?;
+            let used: i64 = sqlx::query_scalar(REFERRED)
+                .bind(key)
+                .fetch_one(&mut *connection)
+                .await?;
             if used == 0 {
                 free.push(key.clone());
             }
@@ -71,16 +80,7 @@ impl SqliteStore {
     }
 
     pub(super) async fn count(&self, now: Micros) -> Result<Stats> {
-        let row = sqlx::query(
-            "SELECT (SELECT count(*) FROM jobs WHERE status = 'SCHEDULED') AS scheduled,
-                    (SELECT count(*) FROM jobs WHERE status = 'IN_PROGRESS') AS in_progress,
-                    (SELECT count(*) FROM job_files WHERE state = 'ready') AS ready,
-                    (SELECT count(*) FROM job_files WHERE state = 'running') AS running,
-                    (SELECT min(j.started_at) FROM job_files f JOIN jobs j ON j.id = f.job_id
-                     WHERE f.state = 'ready') AS oldest",
-        )
-        .fetch_one(&self.readers)
-        .await?;
+        let row = sqlx::query(COUNTS).fetch_one(&self.readers).await?;
         let oldest: Option<i64> = row.try_get("oldest")?;
         Ok(Stats {
             jobs_scheduled: count(&row, "scheduled")?,

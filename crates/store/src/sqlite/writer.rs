@@ -3,11 +3,19 @@
 //! With `synchronous=FULL` a commit costs a flush to disk, whatever it holds. Operations that arrive
 //! while one commit is under way are therefore committed together by the next, each in a savepoint of
 //! its own so that one failing leaves the others alone. No caller hears back before the commit.
+//!
+//! After a failed group (disk full, lost permission, locked by somebody else) the connection is thrown
+//! away and a new one is opened for the next group: SQLite may or may not have rolled back by itself, and
+//! a new connection needs no guess about that.
 
 use std::fmt;
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
 
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use sqlx::{Acquire, Connection, SqliteConnection, SqlitePool};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions, Connection, SqliteConnection};
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
@@ -19,15 +27,56 @@ const MAX_GROUP: usize = 128;
 /// Operations that may wait for the writer.
 const QUEUE: usize = 1024;
 
-/// Answers an operation's caller: its own result, or why the commit failed.
-type Reply = Box<dyn FnOnce(std::result::Result<(), String>) + Send>;
+/// How long the writer waits for a connection to close before it leaves it behind.
+const CLOSE: Duration = Duration::from_secs(5);
 
-/// Runs an operation; says whether it succeeded and how to answer its caller.
-type Operation = Box<dyn for<'c> FnOnce(&'c mut SqliteConnection) -> BoxFuture<'c, (bool, Reply)> + Send>;
+/// An operation, and the caller who waits for it.
+trait Operation: Send {
+    /// Runs it; whether it succeeded.
+    fn run<'c>(&'c mut self, db: &'c mut SqliteConnection) -> BoxFuture<'c, bool>;
+
+    /// Tells the caller what came of it: its own result, or why its group was not committed.
+    fn answer(self: Box<Self>, group: std::result::Result<(), &str>);
+}
+
+struct Pending<T, F> {
+    work: Option<F>,
+    result: Option<Result<T>>,
+    caller: oneshot::Sender<Result<T>>,
+}
+
+impl<T, F> Operation for Pending<T, F>
+where
+    T: Send,
+    F: for<'c> FnOnce(&'c mut SqliteConnection) -> BoxFuture<'c, Result<T>> + Send,
+{
+    fn run<'c>(&'c mut self, db: &'c mut SqliteConnection) -> BoxFuture<'c, bool> {
+        Box::pin(async move {
+            let Some(work) = self.work.take() else { return false };
+            let result = work(db).await;
+            let succeeded = result.is_ok();
+            self.result = Some(result);
+            succeeded
+        })
+    }
+
+    fn answer(self: Box<Self>, group: std::result::Result<(), &str>) {
+        let answer = match (group, self.result) {
+            (Ok(()), Some(result)) => result,
+            (Err(_), Some(Err(error @ StoreError::Unavailable(_)))) => Err(error),
+            // What the operation saw may be the work of others in its group, so even its own refusal
+            // (a name taken, a lease lost) no longer holds.
+            (Err(reason), _) => Err(StoreError::CommitFailed(reason.to_owned())),
+            (Ok(()), None) => Err(StoreError::CommitFailed("the operation was not run".into())),
+        };
+        // The caller may have gone away; the work stands all the same.
+        let _ = self.caller.send(answer);
+    }
+}
 
 pub(super) struct Writer {
-    queue: Mutex<Option<mpsc::Sender<Operation>>>,
-    sender: mpsc::WeakSender<Operation>,
+    queue: Mutex<Option<mpsc::Sender<Box<dyn Operation>>>>,
+    sender: mpsc::WeakSender<Box<dyn Operation>>,
     task: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -38,10 +87,15 @@ impl fmt::Debug for Writer {
 }
 
 impl Writer {
-    pub(super) fn start(pool: SqlitePool) -> Self {
+    /// Starts a writer with its first connection; `options` open the following ones.
+    pub(super) fn start(options: SqliteConnectOptions, connection: SqliteConnection) -> Self {
         let (sender, receiver) = mpsc::channel(QUEUE);
         let weak = sender.downgrade();
-        let task = tokio::spawn(run(pool, receiver));
+        let database = Database {
+            options,
+            connection: Some(connection),
+        };
+        let task = tokio::spawn(run(database, receiver));
         Self {
             queue: Mutex::new(Some(sender)),
             sender: weak,
@@ -51,31 +105,23 @@ impl Writer {
 
     /// Runs `operation` in a transaction and returns its result once that is durable. An `Err` rolls
     /// back what the operation did.
+    ///
+    /// Once queued, the operation runs even when the caller stops waiting.
     pub(super) async fn write<T, F>(&self, operation: F) -> Result<T>
     where
         T: Send + 'static,
         F: for<'c> FnOnce(&'c mut SqliteConnection) -> BoxFuture<'c, Result<T>> + Send + 'static,
     {
-        let (tx, rx) = oneshot::channel::<Result<T>>();
-        let operation: Operation = Box::new(move |connection| {
-            Box::pin(async move {
-                let result = operation(connection).await;
-                let succeeded = result.is_ok();
-                let reply: Reply = Box::new(move |commit| {
-                    let answer = match commit {
-                        Err(reason) if succeeded => Err(StoreError::CommitFailed(reason)),
-                        _ => result,
-                    };
-                    // The caller may have gone away; the work stands all the same.
-                    let _ = tx.send(answer);
-                });
-                (succeeded, reply)
-            })
+        let (caller, answer) = oneshot::channel();
+        let operation = Box::new(Pending {
+            work: Some(operation),
+            result: None,
+            caller,
         });
         let sender = self.sender.upgrade().ok_or(StoreError::Closed)?;
         sender.send(operation).await.map_err(|_| StoreError::Closed)?;
         drop(sender);
-        rx.await.map_err(|_| StoreError::Closed)?
+        answer.await.map_err(|_| StoreError::Closed)?
     }
 
     /// Takes no more operations and waits for those under way.
@@ -87,7 +133,7 @@ impl Writer {
     }
 }
 
-async fn run(pool: SqlitePool, mut queue: mpsc::Receiver<Operation>) {
+async fn run(mut database: Database, mut queue: mpsc::Receiver<Box<dyn Operation>>) {
     while let Some(first) = queue.recv().await {
         let mut group = vec![first];
         while group.len() < MAX_GROUP
@@ -95,44 +141,83 @@ async fn run(pool: SqlitePool, mut queue: mpsc::Receiver<Operation>) {
         {
             group.push(next);
         }
-        metrics_group(group.len());
-        let mut replies = Vec::with_capacity(group.len());
-        let result = match pool.acquire().await {
-            Ok(mut connection) => commit_group(&mut connection, group, &mut replies).await,
-            Err(error) => Err(error),
-        };
-        let result = result.map_err(|error| {
-            tracing::error!(%error, "the store cannot commit");
-            error.to_string()
-        });
-        for reply in replies {
-            reply(result.clone());
+        metrics::histogram!("docmill_store_commit_group_size").record(group.len() as f64);
+        let outcome = database.commit(&mut group).await;
+        if let Err(reason) = &outcome {
+            metrics::counter!("docmill_store_commit_failures_total").increment(1);
+            tracing::error!(reason, operations = group.len(), "the store cannot commit");
+        }
+        for operation in group {
+            operation.answer(outcome.as_ref().map(|_| ()).map_err(String::as_str));
         }
     }
-    pool.close().await;
+    if let Some(connection) = database.connection.take() {
+        close(connection).await;
+    }
 }
 
-/// Runs every operation of a group and commits. On an error, operations that did not get to run are
-/// dropped, and their callers see the store as closed for them.
+/// The writing connection, opened again when it was given up.
+struct Database {
+    options: SqliteConnectOptions,
+    connection: Option<SqliteConnection>,
+}
+
+impl Database {
+    /// Runs every operation of a group and commits them; why not, otherwise.
+    async fn commit(&mut self, group: &mut [Box<dyn Operation>]) -> std::result::Result<(), String> {
+        let mut connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => self.options.connect().await.map_err(|error| error.to_string())?,
+        };
+        // A panic must not end the task that every later write depends on.
+        let outcome = AssertUnwindSafe(commit_group(&mut connection, group))
+            .catch_unwind()
+            .await;
+        let reason = match outcome {
+            Ok(Ok(())) => {
+                self.connection = Some(connection);
+                return Ok(());
+            }
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "an operation panicked".to_owned(),
+        };
+        // Closing rolls back whatever is still open.
+        close(connection).await;
+        Err(reason)
+    }
+}
+
+async fn close(connection: SqliteConnection) {
+    match tokio::time::timeout(CLOSE, connection.close()).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::warn!(%error, "the database connection did not close properly"),
+        Err(_) => tracing::warn!("the database connection does not close; it is left behind"),
+    }
+}
+
+/// One transaction with a savepoint around each operation.
+///
+/// The transaction is steered by plain statements, two in one go where possible: each costs a trip to
+/// SQLite's thread. Undoing a savepoint keeps it open, for the next operation. If SQLite rolled the whole
+/// transaction back (it may when the disk is full), no savepoint is left and the next step fails, and with
+/// it the group.
 async fn commit_group(
     connection: &mut SqliteConnection,
-    group: Vec<Operation>,
-    replies: &mut Vec<Reply>,
+    group: &mut [Box<dyn Operation>],
 ) -> std::result::Result<(), sqlx::Error> {
-    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+    let mut before = "BEGIN IMMEDIATE; SAVEPOINT operation";
+    let mut at_end = "COMMIT";
     for operation in group {
-        let mut savepoint = transaction.begin().await?;
-        let (succeeded, reply) = operation(savepoint.acquire().await?).await;
-        replies.push(reply);
-        if succeeded {
-            savepoint.commit().await?;
+        sqlx::query(before).execute(&mut *connection).await?;
+        (before, at_end) = if operation.run(connection).await {
+            ("RELEASE operation; SAVEPOINT operation", "RELEASE operation; COMMIT")
         } else {
-            savepoint.rollback().await?;
-        }
+            (
+                "ROLLBACK TO operation",
+                "ROLLBACK TO operation; RELEASE operation; COMMIT",
+            )
+        };
     }
-    transaction.commit().await
-}
-
-fn metrics_group(size: usize) {
-    metrics::histogram!("docmill_store_commit_group_size").record(size as f64);
+    sqlx::query(at_end).execute(connection).await?;
+    Ok(())
 }

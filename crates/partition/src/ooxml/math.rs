@@ -1,9 +1,9 @@
 //! Office Math (OMML) to LaTeX.
 
-use crate::ooxml::xml::{Child, Node, Ns};
+use super::xml::{Child, Node, Ns};
 
 /// The LaTeX of an `m:oMath` element.
-pub(super) fn latex(math: &Node) -> String {
+pub(crate) fn latex(math: &Node) -> String {
     let mut out = String::new();
     children(math, &mut out);
     out.trim().to_owned()

@@ -1,0 +1,106 @@
+//! Text of characters in a row: where the spaces are.
+
+use super::engine::{Font, Glyph, UNKNOWN};
+use super::frame::Frame;
+use super::script::{is_east_asian, is_mark, is_right_to_left, push_clean, to_logical};
+
+/// A space wider than this many font sizes is noted: it may separate cells.
+const BREAK_GAP: f32 = 0.36;
+
+/// A wide space within a text.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Break {
+    /// Where the text goes on after the space, in bytes.
+    pub(super) at: usize,
+    /// Where the space begins on the page.
+    pub(super) x0: f32,
+    /// Where it ends.
+    pub(super) x1: f32,
+}
+
+/// The text of characters given from left to right, with spaces where the gaps say so.
+pub(super) fn text_of(parts: &[(&Glyph, bool)], frame: &Frame, fonts: &[Font]) -> (String, Vec<Break>) {
+    let threshold = space_threshold(parts, frame);
+    let rtl = parts.iter().any(|(glyph, _)| is_right_to_left(glyph.ch));
+    let mut text = String::with_capacity(parts.len() + parts.len() / 4);
+    let mut visual = Vec::new();
+    let mut breaks = Vec::new();
+    let mut end = f32::NEG_INFINITY;
+    let mut last: Option<&Glyph> = None;
+    for &(glyph, space) in parts {
+        let x = frame.map(glyph.x, glyph.y).0;
+        if let Some(previous) = last {
+            let size = previous.size.max(glyph.size);
+            let gap = x - end;
+            let wide = if is_east_asian(previous.ch) && is_east_asian(glyph.ch) {
+                gap > (threshold + 0.2) * size
+            } else {
+                gap > threshold * size
+            };
+            if (space || wide) && !is_mark(glyph.ch) {
+                if rtl {
+                    visual.push(' ');
+                } else {
+                    text.push(' ');
+                    if gap > BREAK_GAP * size {
+                        breaks.push(Break {
+                            at: text.len(),
+                            x0: end,
+                            x1: x,
+                        });
+                    }
+                }
+            }
+        }
+        if glyph.ch == UNKNOWN {
+            // At the start and set apart it is most likely a bullet; elsewhere nothing is known.
+            if last.is_none() && parts.len() < 2 || last.is_none() && is_set_apart(parts, frame) {
+                text.push('\u{2022}');
+                visual.push('\u{2022}');
+            }
+        } else if rtl {
+            visual.push(glyph.ch);
+        } else if fonts.get(usize::from(glyph.font)).is_some_and(|font| font.dingbats) {
+            text.push('\u{2022}');
+        } else {
+            push_clean(&mut text, glyph.ch);
+        }
+        end = end.max(x + glyph.advance);
+        last = Some(glyph);
+    }
+    if rtl {
+        to_logical(&visual).into_iter().for_each(|ch| push_clean(&mut text, ch));
+    }
+    (text, breaks)
+}
+
+/// Whether the first character is followed by a gap.
+fn is_set_apart(parts: &[(&Glyph, bool)], frame: &Frame) -> bool {
+    match parts {
+        [(a, _), (b, space), ..] => *space || frame.map(b.x, b.y).0 - frame.map(a.x, a.y).0 - a.advance > 0.2 * a.size,
+        _ => false,
+    }
+}
+
+/// How wide a gap, in font sizes, stands for a space. Spaced-out text has gaps everywhere; there
+/// only those count that are clearly wider than the usual.
+fn space_threshold(parts: &[(&Glyph, bool)], frame: &Frame) -> f32 {
+    let explicit = parts.iter().any(|&(_, space)| space);
+    let least = if explicit { 0.22 } else { 0.15 };
+    if parts.len() < 6 {
+        return least;
+    }
+    let mut gaps: Vec<f32> = parts
+        .windows(2)
+        .filter_map(|pair| match pair {
+            [(a, _), (b, _)] => {
+                let gap = frame.map(b.x, b.y).0 - frame.map(a.x, a.y).0 - a.advance;
+                Some(gap / a.size.max(b.size))
+            }
+            _ => None,
+        })
+        .collect();
+    let quartile = gaps.len() / 4;
+    let (_, usual, _) = gaps.select_nth_unstable_by(quartile, f32::total_cmp);
+    least + usual.clamp(0.0, 1.0)
+}

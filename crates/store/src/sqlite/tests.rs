@@ -1,0 +1,66 @@
+//! The conformance suite on SQLite, and tests of what is particular to it.
+
+mod files;
+mod groups;
+mod plans;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio::sync::Mutex;
+
+use super::SqliteStore;
+use crate::Store;
+use crate::suite::{Backend, store_suite};
+
+store_suite!(Directory::new());
+
+/// A database in a directory of its own.
+struct Directory {
+    directory: tempfile::TempDir,
+    /// The file that is in use, and the store that has it open.
+    open: Mutex<(PathBuf, Option<Arc<SqliteStore>>)>,
+}
+
+impl Directory {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("docmill.db");
+        Self {
+            directory,
+            open: Mutex::new((path, None)),
+        }
+    }
+}
+
+#[async_trait]
+impl Backend for Directory {
+    async fn open(&self, max_running_local_jobs: u32) -> Arc<dyn Store> {
+        let mut open = self.open.lock().await;
+        if let Some(store) = open.1.take() {
+            store.close().await;
+        }
+        let store = Arc::new(SqliteStore::open(&open.0, max_running_local_jobs).await.unwrap());
+        open.1 = Some(store.clone());
+        store
+    }
+
+    async fn open_after_crash(&self, max_running_local_jobs: u32) -> Arc<dyn Store> {
+        let image = {
+            let mut open = self.open.lock().await;
+            let image = self.directory.path().join("after-crash.db");
+            copy_as_it_is(&open.0, &image);
+            std::mem::replace(&mut open.0, image)
+        };
+        assert!(image.exists());
+        self.open(max_running_local_jobs).await
+    }
+}
+
+/// Copies a database that is open, with its log, as a kill would leave it.
+fn copy_as_it_is(from: &Path, to: &Path) {
+    let log = |path: &Path| path.with_extension("db-wal");
+    std::fs::copy(from, to).unwrap();
+    std::fs::copy(log(from), log(to)).unwrap();
+}
