@@ -160,7 +160,7 @@ impl Config {
         if let Some(file) = &flags.file {
             figment = figment.merge(Toml::file_exact(file));
         }
-        figment = figment.merge(Env::prefixed("DOCMILL_").ignore(&["config"]).split("__"));
+        figment = figment.merge(Env::prefixed("DOCMILL_").ignore(&["config", "password"]).split("__"));
         if let Some(data_dir) = &flags.data_dir {
             figment = figment.merge(("data_dir", data_dir));
         }

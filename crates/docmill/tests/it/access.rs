@@ -87,7 +87,7 @@ async fn every_operation_but_the_open_ones_asks_for_a_key() {
     let client = server.client();
     for (method, path) in operations(&client).await {
         let open = ["/livez", "/readyz", "/metrics"].contains(&path.as_str());
-        let path = path.replace('{', "").replace('}', "");
+        let path = path.replace(['{', '}'], "");
         let answer = client.send(client.anonymous(method.clone(), &path)).await;
         if open {
             assert_eq!(answer.status, 200, "{method} {path}");

@@ -262,11 +262,8 @@ async fn the_sixth_job_waits_and_starts_in_order() {
         // One may have ended already; then a waiting one has moved up, which the next loop looks at.
         assert_eq!(status(index).await, *expected, "job {index}");
     }
-    for ending in 0..3 {
-        client
-            .post(&format!("/jobs/{}/cancel", text(&jobs[ending]["id"])))
-            .await
-            .ok();
+    for (ending, job) in jobs.iter().take(3).enumerate() {
+        client.post(&format!("/jobs/{}/cancel", text(&job["id"]))).await.ok();
         assert_eq!(status(5 + ending).await, "IN_PROGRESS");
         if ending < 2 {
             assert_eq!(status(6 + ending).await, "SCHEDULED");

@@ -101,10 +101,6 @@ impl Client {
         }
     }
 
-    pub(crate) fn key(&self) -> &str {
-        &self.key
-    }
-
     /// The same client with a connection pool of its own.
     pub(crate) fn on_new_connection(&self) -> Self {
         Self::new(&self.base, &self.key, &self.data_dir)

@@ -85,11 +85,6 @@ impl Server {
         self.restart().await
     }
 
-    /// `http://127.0.0.1:PORT`
-    pub(crate) fn base(&self) -> &str {
-        &self.base
-    }
-
     /// `127.0.0.1:PORT`
     pub(crate) fn address(&self) -> &str {
         self.base.trim_start_matches("http://")
@@ -177,10 +172,6 @@ impl Server {
             assert!(started.elapsed() < PATIENCE, "the server does not stop: {}", self.log());
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-    }
-
-    pub(crate) fn is_alive(&mut self) -> bool {
-        self.process.try_wait().expect("the process can be asked").is_none()
     }
 
     /// Memory of the server process alone, in KiB.

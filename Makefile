@@ -1,0 +1,29 @@
+# The development commands. Each is a short script or a cargo command; nothing here is magic.
+
+.PHONY: test setup check rust-test client-test
+
+# Everything that must pass before a change goes in.
+test: setup check rust-test client-test
+
+# Installs what the tests need, where it may.
+setup:
+	scripts/setup
+
+# Format and lints.
+check:
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+# All Rust tests, those that start the real server among them.
+rust-test:
+	cargo build --workspace --locked
+	@if cargo nextest --version >/dev/null 2>&1; then \
+		cargo nextest run --workspace --locked --no-fail-fast && cargo test --workspace --locked --doc; \
+	else \
+		cargo test --workspace --locked --no-fail-fast; \
+	fi
+
+# The public Python client against the server.
+client-test:
+	cargo build -p docmill --locked
+	.venv/bin/python tests/python/test_client.py

@@ -1,0 +1,71 @@
+//! `docmill partition`: the same engine without a server.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::kit::documents::{html, pdf};
+
+fn partition(folder: &Path, args: &[&str], env: &[(&str, &str)]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_docmill"));
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("DOCMILL_")) {
+        command.env_remove(name);
+    }
+    command
+        .current_dir(folder)
+        .arg("partition")
+        .args(args)
+        .envs(env.iter().copied())
+        .output()
+        .expect("the program starts")
+}
+
+fn parsed(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
+}
+
+#[test]
+fn one_file_is_an_array_of_elements_and_several_are_arrays_in_order() {
+    let folder = tempfile::tempdir().expect("a directory");
+    std::fs::write(folder.path().join("a.html"), html("alpha", 2)).expect("written");
+    std::fs::write(folder.path().join("b.pdf"), pdf(&["beta"])).expect("written");
+    let one = partition(folder.path(), &["a.html"], &[]);
+    assert!(one.status.success(), "{one:?}");
+    assert_eq!(parsed(&one)[0]["text"], "alpha");
+    let both = partition(folder.path(), &["a.html", "b.pdf"], &[]);
+    assert_eq!(parsed(&both)[0][0]["text"], "alpha");
+    assert_eq!(parsed(&both)[1][0]["text"], "beta");
+    // The documented variable for passwords is no unknown setting.
+    let password = partition(folder.path(), &["b.pdf"], &[("DOCMILL_PASSWORD", "secret")]);
+    assert!(password.status.success(), "{password:?}");
+    let unknown = partition(folder.path(), &["b.pdf"], &[("DOCMILL_LIMITS__MAX_PAGEZ", "1")]);
+    assert!(
+        !unknown.status.success() && String::from_utf8_lossy(&unknown.stderr).contains("max_pagez"),
+        "{unknown:?}"
+    );
+}
+
+#[test]
+fn a_file_that_fails_is_named_and_the_others_are_written() {
+    let folder = tempfile::tempdir().expect("a directory");
+    std::fs::write(folder.path().join("good.html"), html("good", 1)).expect("written");
+    std::fs::write(folder.path().join("bad.pdf"), "%PDF-1.7 nothing").expect("written");
+    let output = partition(
+        folder.path(),
+        &["good.html", "bad.pdf", "missing.html", "--out", "out"],
+        &[],
+    );
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        said.contains("bad.pdf") && said.contains("missing.html") && !said.contains("good.html"),
+        "{said}"
+    );
+    let written = std::fs::read_dir(folder.path().join("out"))
+        .expect("the folder")
+        .count();
+    assert_eq!(written, 1);
+    let good = std::fs::read(folder.path().join("out/good.html.json")).expect("the output");
+    assert!(String::from_utf8_lossy(&good).contains("\"good\""));
+}
