@@ -117,8 +117,8 @@ impl FromRequestParts<App> for Caller {
         };
         let store = app.engine.store();
         let principal = match credential {
-            Credential::Key(key) => store.principal_by_hash(&access::hash_key(key)).await?,
-            Credential::Token(token) => match app.tokens.key_of(token) {
+            Credential::Key(key) => store.principal_by_hash(&access::hash_key(&key)).await?,
+            Credential::Token(token) => match app.tokens.key_of(&token) {
                 Some(key) => store.principal_by_key(key).await?,
                 None => None,
             },
@@ -134,27 +134,24 @@ impl FromRequestParts<App> for Caller {
     }
 }
 
-enum Credential<'a> {
-    Key(&'a str),
-    Token(&'a str),
+enum Credential {
+    Key(String),
+    Token(String),
 }
 
-fn header<'a>(parts: &'a Parts, name: &str) -> Option<&'a str> {
-    parts
-        .headers
-        .get(name)?
-        .to_str()
-        .ok()
-        .map(str::trim)
-        .filter(|text| !text.is_empty())
+/// The header's text. Bytes that are no text become characters no key has: such a key is wrong, not
+/// missing.
+fn header(parts: &Parts, name: &str) -> Option<String> {
+    let value = String::from_utf8_lossy(parts.headers.get(name)?.as_bytes());
+    Some(value.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
-fn bearer(parts: &Parts) -> Option<&str> {
+fn bearer(parts: &Parts) -> Option<String> {
     let value = header(parts, AUTHORIZATION.as_str())?;
     let (scheme, token) = value.split_once(' ')?;
     scheme
         .eq_ignore_ascii_case("bearer")
-        .then_some(token.trim())
+        .then(|| token.trim().to_owned())
         .filter(|token| !token.is_empty())
 }
 

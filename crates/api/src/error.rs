@@ -103,7 +103,14 @@ impl IntoResponse for ApiError {
 pub(crate) fn with_request_id(response: Response, request_id: &str) -> Response {
     let error = response.extensions().get::<ApiError>().cloned();
     let mut response = match error {
-        Some(error) => error_body(&error, request_id),
+        Some(error) => {
+            let mut answer = error_body(&error, request_id);
+            // Set by the router on 405.
+            if let Some(allow) = response.headers().get(header::ALLOW) {
+                answer.headers_mut().insert(header::ALLOW, allow.clone());
+            }
+            answer
+        }
         None => response,
     };
     if let Ok(value) = HeaderValue::from_str(request_id) {

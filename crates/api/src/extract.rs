@@ -18,8 +18,22 @@ impl<T: FromStr + Send, S: Send + Sync> FromRequestParts<S> for PathId<T> {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let Path(text) = Path::<String>::from_request_parts(parts, state)
             .await
-            .map_err(|_| ApiError::not_found("Object"))?;
+            .map_err(|_| ApiError::not_found("Job"))?;
         text.parse().map(Self).map_err(|_| ApiError::not_found("Job"))
+    }
+}
+
+/// A name in the path. What is no text names nothing, so it is not found.
+pub(crate) struct PathText(pub(crate) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for PathText {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        match Path::<String>::from_request_parts(parts, state).await {
+            Ok(Path(text)) => Ok(Self(text)),
+            Err(_) => Err(ApiError::new(Code::NotFound, "Not Found")),
+        }
     }
 }
 

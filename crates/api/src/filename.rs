@@ -1,5 +1,104 @@
 //! File names from clients: kept for display, never used as a path.
 
+/// What a form part's `Content-Disposition` says.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Disposition {
+    /// Name of the field; empty when there is none.
+    pub(crate) name: String,
+    /// Name of the file as sent.
+    pub(crate) filename: Option<String>,
+}
+
+impl Disposition {
+    /// Reads the header as RFC 6266 defines it, with what clients make of it: names in raw UTF-8 or in
+    /// an older charset, quotes escaped or not needed, and `filename*` of RFC 8187, which wins.
+    pub(crate) fn parse(value: &[u8]) -> Self {
+        let mut disposition = Self::default();
+        let mut extended = None;
+        let mut rest = after(value, b';');
+        while let Some(text) = rest {
+            let Some(equals) = text.iter().position(|b| matches!(b, b'=' | b';')) else {
+                break;
+            };
+            if text[equals] == b';' {
+                rest = after(text, b';');
+                continue;
+            }
+            let key = String::from_utf8_lossy(&text[..equals]).trim().to_ascii_lowercase();
+            let (value, left) = parameter_value(&text[equals + 1..]);
+            rest = after(left, b';');
+            match key.as_str() {
+                "name" => disposition.name = String::from_utf8_lossy(&value).into_owned(),
+                "filename" => disposition.filename = Some(String::from_utf8_lossy(&value).into_owned()),
+                "filename*" => extended = extended_value(&value),
+                _ => {}
+            }
+        }
+        disposition.filename = extended.or(disposition.filename);
+        disposition
+    }
+}
+
+fn after(text: &[u8], mark: u8) -> Option<&[u8]> {
+    let at = text.iter().position(|b| *b == mark)?;
+    Some(&text[at + 1..])
+}
+
+/// A token or quoted string, and what follows it.
+fn parameter_value(text: &[u8]) -> (Vec<u8>, &[u8]) {
+    let text = text.trim_ascii_start();
+    let Some(quoted) = text.strip_prefix(b"\"") else {
+        let end = text.iter().position(|b| *b == b';').unwrap_or(text.len());
+        return (text[..end].trim_ascii_end().to_vec(), &text[end..]);
+    };
+    let mut value = Vec::new();
+    let mut at = 0;
+    while let Some(&byte) = quoted.get(at) {
+        match (byte, quoted.get(at + 1)) {
+            (b'"', _) => return (value, &quoted[at + 1..]),
+            // Not every backslash escapes: some clients send whole Windows paths.
+            (b'\\', Some(&next @ (b'"' | b'\\'))) => {
+                value.push(next);
+                at += 2;
+            }
+            _ => {
+                value.push(byte);
+                at += 1;
+            }
+        }
+    }
+    (value, &[])
+}
+
+/// `charset'language'percent-encoded`; only UTF-8 is in use.
+fn extended_value(value: &[u8]) -> Option<String> {
+    let mut parts = value.splitn(3, |b| *b == b'\'');
+    let charset = parts.next()?;
+    let _language = parts.next()?;
+    let encoded = parts.next()?;
+    if !charset.eq_ignore_ascii_case(b"utf-8") {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    let mut at = 0;
+    while let Some(&byte) = encoded.get(at) {
+        let hex = encoded
+            .get(at + 1..at + 3)
+            .and_then(|two| std::str::from_utf8(two).ok());
+        match (byte, hex.and_then(|two| u8::from_str_radix(two, 16).ok())) {
+            (b'%', Some(decoded)) => {
+                bytes.push(decoded);
+                at += 3;
+            }
+            _ => {
+                bytes.push(byte);
+                at += 1;
+            }
+        }
+    }
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
 /// Characters a name is cut to.
 const MAX_CHARS: usize = 255;
 
@@ -68,6 +167,47 @@ mod tests {
         assert_eq!(clean("naïve 文件 🙂.md"), "naïve 文件 🙂.md");
         let long = clean(&format!("{}.docx", "x".repeat(5_000)));
         assert!(long.chars().count() == MAX_CHARS && long.ends_with(".docx"));
+    }
+
+    #[test]
+    fn dispositions_are_read_in_every_spelling() {
+        let parse = |text: &str| {
+            let found = Disposition::parse(text.as_bytes());
+            (found.name, found.filename)
+        };
+        let named = |name: &str, file: &str| (name.to_owned(), Some(file.to_owned()));
+        assert_eq!(parse("form-data; name=\"a\""), ("a".into(), None));
+        assert_eq!(
+            parse("form-data; Name = a ; filename=b c.txt ;x"),
+            named("a", "b c.txt")
+        );
+        assert_eq!(
+            parse("form-data; filename=\"x; name=evil\"; name=\"a\""),
+            named("a", "x; name=evil")
+        );
+        assert_eq!(
+            parse("form-data; name=a; filename=\"q\\\"q\\\\.t\""),
+            named("a", "q\"q\\.t")
+        );
+        assert_eq!(
+            parse("form-data; name=a; filename=\"C:\\dir\\f.t\""),
+            named("a", "C:\\dir\\f.t")
+        );
+        assert_eq!(
+            parse("form-data; name=a; filename=\"f.t\"; filename*=utf-8''%E6%96%87%2.t"),
+            named("a", "文%2.t")
+        );
+        assert_eq!(parse("form-data; name=a; filename*=latin1''%E9"), ("a".into(), None));
+        for broken in [
+            "",
+            ";",
+            "form-data",
+            "form-data;;;=;\"",
+            "form-data; name",
+            "form-data; name=\"a",
+        ] {
+            parse(broken);
+        }
     }
 
     #[test]

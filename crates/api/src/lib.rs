@@ -9,6 +9,7 @@ mod openapi;
 mod path;
 mod routes;
 mod serve;
+mod tap;
 mod upload;
 
 use std::sync::Arc;

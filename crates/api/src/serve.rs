@@ -26,6 +26,7 @@ use crate::auth::{SeenKeys, TokenSigner};
 use crate::error::{ApiError, with_request_id};
 use crate::path::canonical;
 use crate::routes::service;
+use crate::tap::Tap;
 use crate::{ApiConfig, App};
 
 /// The router over an engine.
@@ -66,10 +67,14 @@ async fn answer(router: Router, mut request: Request<hyper::body::Incoming>) -> 
         *request.uri_mut() = uri;
     }
     request.extensions_mut().insert(axum::extract::OriginalUri(original));
+    let expects = request.headers().contains_key(header::EXPECT);
+    let (parts, body) = request.into_parts();
+    let tap = Tap::new(body, expects);
+    let request = Request::from_parts(parts, Body::new(tap.clone()));
     let span = tracing::info_span!("request", request.id = %request_id, http.method = %method, http.path = %path);
     let started = std::time::Instant::now();
     let response = async {
-        let response = match router.oneshot(request.map(Body::new)).await {
+        let response = match router.oneshot(request).await {
             Ok(response) => response,
             Err(never) => match never {},
         };
@@ -87,6 +92,10 @@ async fn answer(router: Router, mut request: Request<hyper::body::Incoming>) -> 
     }
     .instrument(span)
     .await;
+    let gave_up = |error: &ApiError| error.code == Code::RequestTimeout;
+    if response.status().as_u16() >= 400 && !response.extensions().get().is_some_and(gave_up) {
+        tap.drain().await;
+    }
     let mut response = with_request_id(response, &request_id);
     response
         .headers_mut()

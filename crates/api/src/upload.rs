@@ -1,11 +1,10 @@
 //! Reads the form of a new job: streams files to the blob store while counting, and collects the rest.
 
-use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
+use axum::body::{Body, BodyDataStream, Bytes};
 use axum::extract::multipart::{Field, MultipartError};
 use axum::extract::{FromRequest, Multipart, Request};
 use axum::http::{StatusCode, header};
@@ -13,12 +12,11 @@ use docmill_engine::SubmittedFile;
 use docmill_model::Code;
 use docmill_model::ids::{FileId, WorkspaceId};
 use docmill_store::blob::input_key;
-use futures_util::{Stream, StreamExt};
-use tokio::sync::Mutex;
+use futures_util::StreamExt;
 
 use crate::App;
 use crate::error::{ApiError, ApiResult};
-use crate::filename;
+use crate::filename::{self, Disposition};
 
 /// Bytes of `request_data`.
 const MAX_REQUEST_DATA: usize = 1024 * 1024;
@@ -26,9 +24,10 @@ const MAX_REQUEST_DATA: usize = 1024 * 1024;
 /// Parts a form may have besides files.
 const MAX_OTHER_PARTS: usize = 32;
 
-/// Bytes and time spent on reading what a refused client still sends, so that it gets to read why.
-const DRAIN_BYTES: usize = 64 * 1024 * 1024;
-const DRAIN_TIME: Duration = Duration::from_secs(10);
+/// Bytes the form's reader may ask for without finding anything: a part's headers, or what comes before
+/// the first part. It keeps them all, and looks through them again with each piece. More than two of
+/// the largest pieces the HTTP server hands out, as the reader may take two before it looks.
+const MAX_UNPARSED: usize = 1024 * 1024;
 
 /// A new job's form.
 #[derive(Debug, Default)]
@@ -40,10 +39,11 @@ pub(crate) struct Form {
 /// Reads the form. On an error every blob already stored is deleted.
 pub(crate) async fn read(app: &App, workspace: WorkspaceId, request: Request) -> ApiResult<Form> {
     let (parts, body) = request.into_parts();
-    let body = SharedBody {
-        stream: Arc::new(Mutex::new(body.into_data_stream().boxed())),
+    let watch = Arc::new(Watch::default());
+    let pieces = Pieces {
+        stream: body.into_data_stream(),
         idle: app.config.idle_timeout,
-        timed_out: Arc::default(),
+        watch: watch.clone(),
     };
     let content_type = parts
         .headers
@@ -60,10 +60,10 @@ pub(crate) async fn read(app: &App, workspace: WorkspaceId, request: Request) ->
     let read = async {
         match content_type.as_str() {
             "multipart/form-data" => {
-                let request = Request::from_parts(parts, body.clone().into_body());
-                read_multipart(app, workspace, request, &mut form).await
+                let request = Request::from_parts(parts, pieces.into_body());
+                read_multipart(app, workspace, request, &watch, &mut form).await
             }
-            "application/x-www-form-urlencoded" => read_urlencoded(body.clone(), &mut form).await,
+            "application/x-www-form-urlencoded" => read_urlencoded(pieces, &mut form).await,
             other => Err(ApiError::new(
                 Code::UnsupportedMediaType,
                 format!(
@@ -74,20 +74,19 @@ pub(crate) async fn read(app: &App, workspace: WorkspaceId, request: Request) ->
         }
     };
     let result = match tokio::time::timeout(app.config.request_timeout, read).await {
-        Ok(Err(_)) if body.timed_out.load(Ordering::Relaxed) => Err(too_idle(app.config.idle_timeout)),
+        Ok(Err(_)) if watch.timed_out.load(Ordering::Relaxed) => Err(too_idle(app.config.idle_timeout)),
+        Ok(Err(_)) if watch.too_long.load(Ordering::Relaxed) => Err(ApiError::new(
+            Code::RequestTooLarge,
+            format!("a part's headers, or what comes before the first part, are longer than {MAX_UNPARSED} bytes"),
+        )),
         Ok(result) => result,
         Err(_) => Err(too_slow(app.config.request_timeout)),
     };
-    match result {
-        Ok(()) => Ok(form),
-        Err(error) => {
-            discard(app, &form.files).await;
-            if error.code != Code::RequestTimeout {
-                body.drain().await;
-            }
-            Err(error)
-        }
+    if let Err(error) = result {
+        discard(app, &form.files).await;
+        return Err(error);
     }
+    Ok(form)
 }
 
 /// Deletes the blobs of files that will not become a job.
@@ -99,14 +98,22 @@ pub(crate) async fn discard(app: &App, files: &[SubmittedFile]) {
     }
 }
 
-async fn read_multipart(app: &App, workspace: WorkspaceId, request: Request, form: &mut Form) -> ApiResult<()> {
+async fn read_multipart(
+    app: &App,
+    workspace: WorkspaceId,
+    request: Request,
+    watch: &Watch,
+    form: &mut Form,
+) -> ApiResult<()> {
     let mut multipart = Multipart::from_request(request, &())
         .await
         .map_err(|rejection| ApiError::new(Code::RequestMalformed, rejection.body_text()))?;
     let mut other_parts = 0;
     while let Some(field) = multipart.next_field().await.map_err(form_error)? {
-        match field.name() {
-            Some("input_files" | "input_files[]") => {
+        watch.progressed();
+        let mut field = Part::new(field, watch);
+        match field.disposition.name.as_str() {
+            "input_files" | "input_files[]" => {
                 let max = app.config.limits.max_files_per_job;
                 if form.files.len() >= max {
                     return Err(ApiError::new(
@@ -114,23 +121,22 @@ async fn read_multipart(app: &App, workspace: WorkspaceId, request: Request, for
                         format!("more than {max} files in one job (setting `limits.max_files_per_job`)"),
                     ));
                 }
-                // An empty, nameless part is how forms send a file field nobody filled in.
-                if field.file_name().is_none_or(str::is_empty) {
-                    let nameless = field.file_name().is_none();
-                    let (_, empty) = text_of(field, 0).await?;
-                    if empty && !nameless {
-                        continue;
-                    }
+                let filename = field.disposition.filename.as_deref();
+                let (named, present) = (filename.is_some_and(|name| !name.is_empty()), filename.is_some());
+                if named {
+                    form.files.push(store_file(app, workspace, field).await?);
+                } else if present && field.is_empty().await? {
+                    // How web forms send a file field nobody filled in.
+                    count_other(&mut other_parts)?;
+                } else {
                     return Err(ApiError::field(
                         &["body", "input_files"],
                         "value_error",
                         "a file part needs a file name in its Content-Disposition",
                     ));
                 }
-                let file = store_file(app, workspace, field).await?;
-                form.files.push(file);
             }
-            Some("request_data") => {
+            "request_data" => {
                 if form.request_data.is_some() {
                     return Err(ApiError::field(
                         &["body", "request_data"],
@@ -138,63 +144,88 @@ async fn read_multipart(app: &App, workspace: WorkspaceId, request: Request, for
                         "the field is given twice",
                     ));
                 }
-                form.request_data = Some(text_of(field, MAX_REQUEST_DATA).await?.0);
+                form.request_data = Some(field.text().await?);
             }
             _ => {
-                other_parts += 1;
-                if other_parts > MAX_OTHER_PARTS {
-                    return Err(ApiError::new(
-                        Code::RequestTooLarge,
-                        format!(
-                            "more than {MAX_OTHER_PARTS} form parts that are neither `request_data` nor `input_files`"
-                        ),
-                    ));
-                }
-                text_of(field, MAX_REQUEST_DATA).await?;
+                count_other(&mut other_parts)?;
+                field.text().await?;
             }
         }
     }
     Ok(())
 }
 
-/// A part's text, and whether it was empty. With `max` 0 nothing is kept and anything is taken.
-async fn text_of(mut field: Field<'_>, max: usize) -> ApiResult<(String, bool)> {
-    let name = field.name().unwrap_or_default().chars().take(64).collect::<String>();
-    let mut bytes = Vec::new();
-    let mut empty = true;
-    while let Some(piece) = field.chunk().await.map_err(form_error)? {
-        empty &= piece.is_empty();
-        if max == 0 {
-            continue;
-        }
-        if bytes.len() + piece.len() > max {
-            return Err(ApiError::new(
-                Code::RequestTooLarge,
-                format!("form field `{name}` is larger than {max} bytes"),
-            ));
-        }
-        bytes.extend_from_slice(&piece);
+fn count_other(parts: &mut usize) -> ApiResult<()> {
+    *parts += 1;
+    if *parts <= MAX_OTHER_PARTS {
+        return Ok(());
     }
-    match String::from_utf8(bytes) {
-        Ok(text) => Ok((text, empty)),
-        Err(_) => Err(ApiError::field(
-            &["body", &name],
-            "string_unicode",
-            "the field is not UTF-8",
-        )),
+    Err(ApiError::new(
+        Code::RequestTooLarge,
+        format!("more than {MAX_OTHER_PARTS} form parts that are neither `request_data` nor files"),
+    ))
+}
+
+/// One part of the form.
+struct Part<'a> {
+    field: Field<'a>,
+    disposition: Disposition,
+    watch: &'a Watch,
+}
+
+impl<'a> Part<'a> {
+    fn new(field: Field<'a>, watch: &'a Watch) -> Self {
+        let value = field.headers().get(header::CONTENT_DISPOSITION);
+        let disposition = Disposition::parse(value.map_or(&[], |value| value.as_bytes()));
+        Self {
+            field,
+            disposition,
+            watch,
+        }
+    }
+
+    async fn chunk(&mut self) -> ApiResult<Option<Bytes>> {
+        let piece = self.field.chunk().await.map_err(form_error)?;
+        self.watch.progressed();
+        Ok(piece)
+    }
+
+    async fn is_empty(&mut self) -> ApiResult<bool> {
+        while let Some(piece) = self.chunk().await? {
+            if !piece.is_empty() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    async fn text(mut self) -> ApiResult<String> {
+        let name: String = self.disposition.name.chars().take(64).collect();
+        let mut bytes = Vec::new();
+        while let Some(piece) = self.chunk().await? {
+            if bytes.len() + piece.len() > MAX_REQUEST_DATA {
+                return Err(ApiError::new(
+                    Code::RequestTooLarge,
+                    format!("form field `{name}` is larger than {MAX_REQUEST_DATA} bytes"),
+                ));
+            }
+            bytes.extend_from_slice(&piece);
+        }
+        String::from_utf8(bytes)
+            .map_err(|_| ApiError::field(&["body", &name], "string_unicode", "the field is not UTF-8"))
     }
 }
 
-async fn store_file(app: &App, workspace: WorkspaceId, mut field: Field<'_>) -> ApiResult<SubmittedFile> {
+async fn store_file(app: &App, workspace: WorkspaceId, mut part: Part<'_>) -> ApiResult<SubmittedFile> {
     let id = FileId::new();
     let max = app.config.limits.max_file_bytes;
-    let name = filename::clean(field.file_name().unwrap_or_default());
-    let content_type = field.content_type().map(|text| text.chars().take(255).collect());
+    let name = filename::clean(part.disposition.filename.as_deref().unwrap_or_default());
+    let content_type = part.field.content_type().map(|text| text.chars().take(255).collect());
     let blob_key = input_key(workspace, id);
     let mut upload = app.engine.blobs().upload(&blob_key);
     let mut size = 0u64;
     let result = async {
-        while let Some(piece) = field.chunk().await.map_err(form_error)? {
+        while let Some(piece) = part.chunk().await? {
             size += piece.len() as u64;
             if size > max {
                 return Err(ApiError::new(
@@ -223,7 +254,7 @@ async fn store_file(app: &App, workspace: WorkspaceId, mut field: Field<'_>) -> 
     })
 }
 
-async fn read_urlencoded(mut body: SharedBody, form: &mut Form) -> ApiResult<()> {
+async fn read_urlencoded(mut body: Pieces, form: &mut Form) -> ApiResult<()> {
     let mut bytes = Vec::new();
     while let Some(piece) = body.next().await {
         let piece = piece.map_err(|error| body_error(&error.to_string()))?;
@@ -233,6 +264,7 @@ async fn read_urlencoded(mut body: SharedBody, form: &mut Form) -> ApiResult<()>
                 format!("the form is larger than {} bytes", MAX_REQUEST_DATA * 3),
             ));
         }
+        body.watch.progressed();
         bytes.extend_from_slice(&piece);
     }
     for (name, value) in form_urlencoded::parse(&bytes) {
@@ -274,23 +306,46 @@ fn too_slow(limit: Duration) -> ApiError {
     )
 }
 
-type Pieces = Pin<Box<dyn Stream<Item = Result<Bytes, axum::Error>> + Send>>;
-
-/// A body that can still be read after its reader gave up, with a bound on the time between pieces.
-#[derive(Clone)]
-struct SharedBody {
-    stream: Arc<Mutex<Pieces>>,
-    idle: Duration,
-    timed_out: Arc<AtomicBool>,
+/// What the pieces of a body tell whoever reads the form made of them.
+#[derive(Debug, Default)]
+struct Watch {
+    /// Bytes handed out since the form's reader last found something in them.
+    unparsed: AtomicUsize,
+    too_long: AtomicBool,
+    timed_out: AtomicBool,
 }
 
-impl SharedBody {
+impl Watch {
+    fn progressed(&self) {
+        self.unparsed.store(0, Ordering::Relaxed);
+    }
+}
+
+/// A body in pieces, with a bound on the time between two of them and on what is handed out in vain.
+struct Pieces {
+    stream: BodyDataStream,
+    idle: Duration,
+    watch: Arc<Watch>,
+}
+
+impl Pieces {
     async fn next(&mut self) -> Option<Result<Bytes, axum::Error>> {
-        let mut stream = self.stream.lock().await;
-        match tokio::time::timeout(self.idle, stream.next()).await {
-            Ok(piece) => piece,
+        // The form's reader takes and keeps all pieces there are before it looks at them. It gets one at
+        // a time, so that a quick client can't have a whole file kept in memory.
+        tokio::task::yield_now().await;
+        if self.watch.unparsed.load(Ordering::Relaxed) > MAX_UNPARSED {
+            self.watch.too_long.store(true, Ordering::Relaxed);
+            return Some(Err(axum::Error::new("too long")));
+        }
+        match tokio::time::timeout(self.idle, self.stream.next()).await {
+            Ok(piece) => {
+                if let Some(Ok(bytes)) = &piece {
+                    self.watch.unparsed.fetch_add(bytes.len(), Ordering::Relaxed);
+                }
+                piece
+            }
             Err(_) => {
-                self.timed_out.store(true, Ordering::Relaxed);
+                self.watch.timed_out.store(true, Ordering::Relaxed);
                 Some(Err(axum::Error::new("timed out")))
             }
         }
@@ -300,20 +355,5 @@ impl SharedBody {
         Body::from_stream(futures_util::stream::unfold(self, |mut body| async move {
             body.next().await.map(|piece| (piece, body))
         }))
-    }
-
-    /// Reads and forgets what is left, within bounds: a client that is still sending would otherwise see
-    /// its connection break instead of the answer.
-    async fn drain(mut self) {
-        let rest = async {
-            let mut bytes = 0;
-            while let Some(Ok(piece)) = self.next().await {
-                bytes += piece.len();
-                if bytes > DRAIN_BYTES {
-                    return;
-                }
-            }
-        };
-        let _ = tokio::time::timeout(DRAIN_TIME, rest).await;
     }
 }

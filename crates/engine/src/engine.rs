@@ -135,7 +135,8 @@ impl Engine {
         }
         shared.store.settle(now()).await?;
         shared.tasks.spawn(crate::worker::claim_loop(self.clone()));
-        shared.tasks.spawn(crate::worker::lease_loop(self.clone()));
+        // Not among the tasks waited for at the end: it goes on until they have ended.
+        tokio::spawn(crate::worker::lease_loop(self.clone()));
         shared.tasks.spawn(crate::upkeep::upkeep_loop(self.clone()));
         Ok(())
     }
@@ -155,6 +156,7 @@ impl Engine {
             );
             self.stop_now().await;
         }
+        shared.stopped.cancel();
     }
 
     /// Stops without waiting for files under way; they are handed back.

@@ -66,7 +66,6 @@ pub(crate) async fn lease_loop(engine: Engine) {
         tokio::select! {
             _ = tick.tick() => {}
             () = shared.stopped.cancelled() => return,
-            () = shared.stopping.cancelled(), if shared.running.len() == 0 => return,
         }
         let leases = shared.running.leases();
         if !leases.is_empty() {

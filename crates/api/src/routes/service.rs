@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{OriginalUri, Path, State};
+use axum::extract::{OriginalUri, State};
 use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 use docmill_engine::now;
@@ -16,6 +16,7 @@ use crate::App;
 use crate::auth::Caller;
 use crate::dto::{AccessToken, ErrorBody};
 use crate::error::{ApiError, ApiResult};
+use crate::extract::PathText;
 
 /// Get the limits of this server. Every one is a setting of the same name under `limits`.
 #[utoipa::path(get, path = "/limits", tag = "service", operation_id = "get_limits",
@@ -114,7 +115,7 @@ pub(crate) async fn docs_page(OriginalUri(uri): OriginalUri) -> ApiResult<Respon
 }
 
 /// A file of the API reference page.
-pub(crate) async fn docs_asset(Path(name): Path<String>) -> ApiResult<Response> {
+pub(crate) async fn docs_asset(PathText(name): PathText) -> ApiResult<Response> {
     let (content_type, bytes) = docs_file(&name)?;
     Ok(([(header::CONTENT_TYPE, content_type)], bytes).into_response())
 }

@@ -1,13 +1,13 @@
 //! Templates.
 
 use axum::Json;
-use axum::extract::Path;
 use docmill_model::Code;
 use docmill_model::template::{TEMPLATES, find};
 
 use crate::auth::Caller;
 use crate::dto::{ErrorBody, TemplateDetail, TemplateListItem};
 use crate::error::{ApiError, ApiResult};
+use crate::extract::PathText;
 
 /// List templates.
 #[utoipa::path(get, path = "/templates", tag = "templates", operation_id = "list_templates",
@@ -20,7 +20,7 @@ pub(crate) async fn list(_caller: Caller) -> Json<Vec<TemplateListItem>> {
 #[utoipa::path(get, path = "/templates/{template_id}", tag = "templates", operation_id = "get_template",
     params(("template_id" = String, Path)),
     responses((status = 200, body = TemplateDetail), (status = "4XX", body = ErrorBody)))]
-pub(crate) async fn get(_caller: Caller, Path(id): Path<String>) -> ApiResult<Json<TemplateDetail>> {
+pub(crate) async fn get(_caller: Caller, PathText(id): PathText) -> ApiResult<Json<TemplateDetail>> {
     match find(&id) {
         Some(template) => Ok(Json(template.into())),
         None => Err(ApiError::new(

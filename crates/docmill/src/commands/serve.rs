@@ -117,7 +117,7 @@ pub(crate) fn run(config: &Config) -> Result<ExitCode, Failure> {
         tracing::info!("stopping: taking no more requests, ending files under way");
         closing.cancel();
         tokio::select! {
-            () = async { let _ = server.await; engine.stop().await } => {}
+            _ = async { tokio::join!(server, engine.stop()) } => {}
             _ = terminate.recv() => engine.stop_now().await,
             _ = interrupt.recv() => engine.stop_now().await,
         }

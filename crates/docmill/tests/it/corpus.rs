@@ -29,7 +29,10 @@ const WANTED: [(&str, Wanted); 26] = [
     ("bad_billion_laughs", Either),
     ("bad_csv_ragged_bin", Either),
     ("bad_deep_html", Either),
-    ("bad_deep_json", Failure(&["file_limit_exceeded", "file_corrupt"])),
+    (
+        "bad_deep_json",
+        Failure(&["file_limit_exceeded", "file_corrupt", "file_type_unsupported"]),
+    ),
     ("bad_deep_lists", Either),
     ("bad_deep_xml", Either),
     ("bad_docx_missing_document", Failure(&["file_corrupt"])),

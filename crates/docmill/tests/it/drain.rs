@@ -23,7 +23,7 @@ async fn an_idle_server_stops_at_once_also_with_connections_open() {
 
 #[tokio::test]
 async fn a_file_that_can_end_in_time_does() {
-    let mut server = Server::with(&[("ENGINE__DRAIN_SECS", "60")]).await;
+    let mut server = Server::with(&[("ENGINE__DRAIN_SECS", "100"), ("ENGINE__LEASE_SECS", "300")]).await;
     let job = server
         .client()
         .created(&partition_only(), &[File::new("a.html", html("drained", 3_000))])
@@ -34,7 +34,8 @@ async fn a_file_that_can_end_in_time_does() {
     .await;
     let (status, took) = server.terminate().await;
     assert!(status.success());
-    assert!(took < Duration::from_secs(40), "{took:?}");
+    // Not by the rhythm in which leases are renewed.
+    assert!(took < Duration::from_secs(60), "{took:?}");
     let server = server.restart().await;
     let client = server.client();
     let details = client.details(text(&job["id"])).await;

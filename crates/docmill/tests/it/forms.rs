@@ -53,7 +53,7 @@ async fn broken_forms_are_refused_and_leave_nothing() {
         (
             "the wrong boundary",
             [&b"--other\r\n"[..], &data(), b"--other--\r\n"].concat(),
-            422,
+            400,
         ),
         ("nothing at all", Vec::new(), 400),
         ("not a form", b"hello".to_vec(), 400),

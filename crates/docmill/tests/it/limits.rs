@@ -155,7 +155,8 @@ async fn a_stream_without_end_is_cut_and_costs_no_memory() {
     let before = server.resident_kib();
     let mut raw = Raw::connect(&server).await;
     raw.send(create_head(FORM, Some(usize::MAX / 4)).as_bytes()).await;
-    raw.send(&file(b"endless.txt", b"")[..90]).await;
+    let start = file(b"endless.txt", b"");
+    raw.send(&start[..start.len() - 2]).await;
     let piece = vec![b'x'; 1 << 20];
     let mut sent = 0u64;
     let mut peak = 0;
