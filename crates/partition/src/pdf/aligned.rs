@@ -2,7 +2,7 @@
 
 use super::line::{Line, Part, union};
 use super::table::{Cell, Table};
-use super::text::append_line;
+use super::text::{append_line, is_marker};
 
 /// Lines with several parts that a table has at least.
 const MIN_ROWS: usize = 3;
@@ -294,6 +294,25 @@ impl Builder {
         low_first * 3 > first && low_others * 2 > others
     }
 
+    /// Whether the first of two columns holds nothing but the markers of a list's items, or counts up
+    /// beside sentences.
+    fn is_list(&self) -> bool {
+        if self.columns != 2 {
+            return false;
+        }
+        let first: Vec<&str> = self.rows.iter().filter_map(|row| row.first()).map(|cell| cell.text.trim()).collect();
+        let mut markers = first.iter().filter(|text| !text.is_empty());
+        if markers.clone().all(|text| is_marker(text)) {
+            return markers.next().is_some();
+        }
+        let numbers: Vec<u32> = markers.filter_map(|text| text.parse().ok()).collect();
+        let counts_up = numbers.len() == first.len()
+            && numbers.windows(2).all(|pair| matches!(pair, [a, b] if a.checked_add(1) == Some(*b)));
+        let second = self.rows.iter().filter_map(|row| row.get(1));
+        let words: usize = second.map(|cell| cell.text.split_whitespace().count()).sum();
+        counts_up && words > 5 * self.rows.len()
+    }
+
     fn finish(self, lines: &[Line]) -> Option<Table> {
         let filled: usize = self.rows.iter().flatten().filter(|cell| !cell.text.is_empty()).count();
         let chars: usize = self.rows.iter().flatten().map(|cell| cell.text.chars().count()).sum();
@@ -313,7 +332,7 @@ impl Builder {
         if wide_rows < 2 || filled * 5 < total * 2 || alphanumeric < filled || chars > MAX_MEAN_CELL * filled {
             return None;
         }
-        if is_filled(lines) && self.is_prose() {
+        if is_filled(lines) && self.is_prose() || self.is_list() {
             return None;
         }
         let mut table = Table {

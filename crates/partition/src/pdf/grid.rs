@@ -16,6 +16,8 @@ const SNAP: f32 = 3.0;
 const REACH: f32 = 3.5;
 /// Lines on a page beyond which it is a drawing; bounds the search for crossings.
 const MAX_LINES: usize = 1500;
+/// Tables of one page.
+const MAX_TABLES: usize = 200;
 /// Elementary cells of one table.
 const MAX_CELLS: usize = 100_000;
 
@@ -43,7 +45,7 @@ pub(super) fn ruled_tables(rules: &[Rule], segments: &mut Vec<Segment>) -> Vec<T
         return Vec::new();
     }
     let mut tables = Vec::new();
-    for (across, down) in components(&across, &down) {
+    for (across, down) in components(&across, &down).into_iter().take(MAX_TABLES) {
         if let Some(grid) = Grid::new(&across, &down) {
             tables.extend(fill(&grid, segments));
         }

@@ -36,8 +36,8 @@ pub(super) const CLAIM: &str = "UPDATE job_files
                (SELECT chain FROM jobs WHERE jobs.id = job_id) AS chain";
 
 /// Files whose worker is gone.
-pub(super) const ABANDONED: &str = "SELECT id, token, attempt FROM job_files
-     WHERE state = 'running' AND ($1 OR lease_until < $2) ORDER BY seq";
+pub(super) const ABANDONED: &str = "SELECT seq, id, token, attempt FROM job_files
+     WHERE state = 'running' AND ($1 OR lease_until < $2)";
 
 impl SqliteStore {
     pub(super) async fn claim_files(&self, max: usize, lease_until: Micros, now: Micros) -> Result<Vec<Claim>> {
@@ -129,15 +129,13 @@ impl SqliteStore {
         self.writer
             .write(move |db| {
                 Box::pin(async move {
-                    let rows = sqlx::query(ABANDONED)
-                        .bind(all_running)
-                        .bind(now)
-                        .fetch_all(&mut *db)
-                        .await?;
+                    let gone = sqlx::query(ABANDONED).bind(all_running).bind(now);
+                    let rows = in_order(gone.fetch_all(&mut *db).await?)?;
                     for row in &rows {
                         let lease = lease(row)?;
                         if count(row, "attempt")? < u64::from(max_attempts) {
-                            end_file(db, lease, &FileOutcome::Retry { not_before: now }, now).await?;
+                            // At once: an instant by a clock that was wrong could be far in the future.
+                            end_file(db, lease, &FileOutcome::Retry { not_before: 0 }, now).await?;
                             continue;
                         }
                         let outcome = FileOutcome::Failed {
@@ -232,7 +230,11 @@ async fn claim_from(
     .bind(now)
     .execute(db)
     .await?;
-    // Rows come back in any order.
+    in_order(rows)
+}
+
+/// Rows by their `seq`. Sorting here leaves the database free to find them by the index that fits.
+fn in_order(rows: Vec<SqliteRow>) -> Result<Vec<SqliteRow>> {
     let mut rows = rows
         .into_iter()
         .map(|row| Ok((row.try_get::<i64, _>("seq")?, row)))

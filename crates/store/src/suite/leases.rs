@@ -176,6 +176,15 @@ pub(crate) async fn a_boot_recovers_everything_running(w: World) {
     assert_eq!(w.store.recover(true, 3, NOW).await.unwrap(), 0);
 }
 
+pub(crate) async fn a_clock_that_was_wrong_holds_nothing_up(w: World) {
+    w.create(1).await;
+    w.claim_one().await;
+    let hour = 3600 * SECOND;
+    assert_eq!(w.store.recover(false, 9, NOW + hour).await.unwrap(), 1, "an hour ahead");
+    let claim = w.claim_one().await;
+    w.finish(claim.lease, succeeded(&claim)).await;
+}
+
 pub(crate) async fn exhausted_attempts_fail_the_file_and_end_the_job(w: World) {
     let job = w.create(2).await;
     let good = w.claim(2).await.remove(0);

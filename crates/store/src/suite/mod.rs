@@ -40,7 +40,7 @@ macro_rules! store_suite {
             leases: tokens_grow, renewal_extends, a_lost_lease_is_reported, a_stale_token_changes_nothing,
                 two_workers_one_result, finishing_twice_is_refused, release_charges_no_attempt,
                 a_stale_release_changes_nothing, expired_leases_are_recovered,
-                live_leases_are_left_alone, a_boot_recovers_everything_running,
+                live_leases_are_left_alone, a_boot_recovers_everything_running, a_clock_that_was_wrong_holds_nothing_up,
                 exhausted_attempts_fail_the_file_and_end_the_job, retry_returns_the_file;
             ending: a_job_ends_with_its_last_file, some_failures_complete_with_a_message,
                 all_failures_fail_with_the_reasons, many_reasons_are_cut, outcomes_are_kept,

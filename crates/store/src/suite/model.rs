@@ -428,7 +428,7 @@ impl Pair {
             let file = &mut self.model.jobs[job].files[at];
             if file.attempt < ATTEMPTS {
                 file.state = TaskState::Ready;
-                file.not_before = now;
+                file.not_before = 0;
             } else {
                 self.model.end_file((job, at), TaskState::Failed, now);
             }

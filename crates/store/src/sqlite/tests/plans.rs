@@ -24,7 +24,8 @@ async fn scans(store: &SqliteStore, sql: &str) -> (Vec<String>, Vec<String>) {
         "job_files_running",
         "jobs_ended",
     ];
-    let scan = |step: &&String| step.starts_with("SCAN") && !partial.iter().any(|index| step.contains(index));
+    let whole = |step: &str| step.starts_with("SCAN") && step != "SCAN CONSTANT ROW";
+    let scan = |step: &&String| whole(step) && !partial.iter().any(|index| step.contains(index));
     (steps.iter().filter(scan).cloned().collect(), steps.clone())
 }
 
