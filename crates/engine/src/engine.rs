@@ -9,7 +9,7 @@ use docmill_model::job::{JobStatus, JobType, TaskState};
 use docmill_model::limits::ParseLimits;
 use docmill_model::time::{Micros, SECOND};
 use docmill_store::blob::BlobStore;
-use docmill_store::{DeleteOutcome, NewFile, NewJob, Principal, Result, Store, StoreError};
+use docmill_store::{DeleteOutcome, Job, NewFile, NewJob, Principal, Result, Store, StoreError};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -199,13 +199,14 @@ impl Engine {
         Ok(passed.map_err(|wait| Duration::from_micros(wait.max(0) as u64)))
     }
 
-    /// Accepts a job: from here on it survives a crash.
-    pub async fn submit(&self, principal: &Principal, submission: Submission) -> Result<JobId> {
+    /// Accepts a job: from here on it survives a crash. The job as it was at that moment.
+    pub async fn submit(&self, principal: &Principal, submission: Submission) -> Result<Job> {
         self.create(principal, submission, None).await
     }
 
-    async fn create(&self, principal: &Principal, submission: Submission, retry_of: Option<JobId>) -> Result<JobId> {
+    async fn create(&self, principal: &Principal, submission: Submission, retry_of: Option<JobId>) -> Result<Job> {
         let id = JobId::new();
+        let at = now();
         let job = NewJob {
             id,
             account: principal.account,
@@ -217,8 +218,9 @@ impl Engine {
             retry_of,
             files: submission.files.into_iter().map(new_file).collect(),
         };
+        let accepted = as_accepted(&job, at);
         let empty = job.files.is_empty();
-        self.shared.store.create_job(job, now()).await?;
+        self.shared.store.create_job(job, at).await?;
         if empty {
             // A job without files ends by the claim loop's next round, never before its answer is sent.
             let engine = self.clone();
@@ -229,7 +231,7 @@ impl Engine {
             });
         }
         self.shared.wake.notify_one();
-        Ok(id)
+        Ok(accepted)
     }
 
     /// Stops a job: its status before, or `None` when there is no such job. The child processes of its
@@ -244,7 +246,7 @@ impl Engine {
     }
 
     /// Runs the failed files of an ended job again, as a new job with the same chain.
-    pub async fn retry_job(&self, principal: &Principal, job: JobId) -> std::result::Result<JobId, RetryError> {
+    pub async fn retry_job(&self, principal: &Principal, job: JobId) -> std::result::Result<Job, RetryError> {
         let store = &self.shared.store;
         let original = store.job(principal.workspace, job).await?.ok_or(RetryError::NotFound)?;
         if !original.status.is_terminal() {
@@ -287,6 +289,27 @@ impl Engine {
             crate::upkeep::collect_garbage(self).await?;
         }
         Ok(outcome)
+    }
+}
+
+/// The job at the moment of its acceptance.
+fn as_accepted(job: &NewJob, at: Micros) -> Job {
+    Job {
+        id: job.id,
+        workflow: job.workflow,
+        workflow_name: job.workflow_name.clone(),
+        job_type: job.job_type,
+        status: JobStatus::Scheduled,
+        chain: job.chain.clone(),
+        message: None,
+        created_at: at,
+        started_at: None,
+        ended_at: None,
+        files_total: job.files.len() as u64,
+        files_succeeded: 0,
+        files_failed: 0,
+        file_ids: job.files.iter().map(|file| file.id).collect(),
+        outputs: Vec::new(),
     }
 }
 

@@ -57,11 +57,23 @@ pub(crate) async fn create(
     };
     // From a failed commit on nobody knows whether the job exists; its blobs stay, and go with the
     // garbage if it does not.
-    let id = result?;
-    let job = find(&app, &principal, id).await?;
+    Ok(Json(accepted(&app, &principal, result?).await))
+}
+
+/// The answer about a job that was just accepted. Nothing that goes wrong from here on makes it an error:
+/// the client would send the job a second time.
+async fn accepted(app: &App, principal: &docmill_store::Principal, accepted: Job) -> JobInformation {
+    let job = match app.engine.store().job(principal.workspace, accepted.id).await {
+        Ok(Some(job)) => job,
+        Ok(None) => accepted,
+        Err(error) => {
+            tracing::warn!(%error, job.id = %accepted.id, "cannot read a job that was just accepted");
+            accepted
+        }
+    };
     let mut information = JobInformation::from(job);
     information.not_ended();
-    Ok(Json(information))
+    information
 }
 
 fn read_request_data(text: Option<&str>) -> ApiResult<(NodeChain, JobType)> {
@@ -274,9 +286,7 @@ pub(crate) async fn retry(
             }
             RetryError::Store(error) => error.into(),
         })?;
-    let mut information = JobInformation::from(find(&app, &principal, retried).await?);
-    information.not_ended();
-    Ok(Json(information))
+    Ok(Json(accepted(&app, &principal, retried).await))
 }
 
 /// Delete an ended job with its files and outputs.
