@@ -62,16 +62,14 @@ impl From<StoreError> for ApiError {
             StoreError::Unavailable(_)
             | StoreError::CommitFailed(_)
             | StoreError::Blob(_)
+            | StoreError::BlobFiles(_)
             | StoreError::BlobMissing(_)
             | StoreError::Open(_) => {
                 tracing::error!(error = %chain(&error), "the store failed");
                 Self::new(Code::StorageUnavailable, "the data can't be read or written now").retry_after(5)
             }
             StoreError::Closed => Self::new(Code::ShuttingDown, "the server is shutting down").retry_after(5),
-            StoreError::NameTaken(_)
-            | StoreError::LeaseLost
-            | StoreError::OriginalGone(_)
-            | StoreError::Corrupt(_) => {
+            StoreError::NameTaken(_) | StoreError::LeaseLost | StoreError::OriginalGone(_) | StoreError::Corrupt(_) => {
                 tracing::error!(error = %chain(&error), "unexpected store error");
                 Self::new(Code::Internal, "Internal server error")
             }

@@ -58,8 +58,8 @@ mod sys;
 mod wire;
 
 pub use child::{FrameWriter, Request, child_main};
-pub use sys::raise_descriptor_limit;
 pub use config::{ChildLimits, Level, Report, SandboxConfig};
 pub use outcome::{CrashKind, Killed, Reason, Usage};
 pub use parent::{CancelFlag, Sandbox, SandboxError};
+pub use sys::raise_descriptor_limit;
 pub use wire::Frame;

@@ -168,7 +168,10 @@ pub(crate) fn limit(resource: Resource, soft: u64, hard: u64) -> io::Result<()> 
 /// A server holds a descriptor per connection, and the usual soft limit of 1,024 is soon used up. Children are not
 /// affected: each sets a limit of its own.
 pub fn raise_descriptor_limit(wanted: u64) -> io::Result<u64> {
-    let mut now = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    let mut now = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
     // SAFETY: the pointer is to a live, writable local of the right type.
     if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut now) } != 0 {
         return Err(io::Error::last_os_error());

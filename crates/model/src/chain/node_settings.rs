@@ -186,4 +186,3 @@ fn finish(fields: Fields, work: NodeWork) -> Result<NodeWork, Vec<Problem>> {
     let problems = fields.finish();
     if problems.is_empty() { Ok(work) } else { Err(problems) }
 }
-

@@ -300,14 +300,21 @@ impl Builder {
         if self.columns != 2 {
             return false;
         }
-        let first: Vec<&str> = self.rows.iter().filter_map(|row| row.first()).map(|cell| cell.text.trim()).collect();
+        let first: Vec<&str> = self
+            .rows
+            .iter()
+            .filter_map(|row| row.first())
+            .map(|cell| cell.text.trim())
+            .collect();
         let mut markers = first.iter().filter(|text| !text.is_empty());
         if markers.clone().all(|text| is_marker(text)) {
             return markers.next().is_some();
         }
         let numbers: Vec<u32> = markers.filter_map(|text| text.parse().ok()).collect();
         let counts_up = numbers.len() == first.len()
-            && numbers.windows(2).all(|pair| matches!(pair, [a, b] if a.checked_add(1) == Some(*b)));
+            && numbers
+                .windows(2)
+                .all(|pair| matches!(pair, [a, b] if a.checked_add(1) == Some(*b)));
         let second = self.rows.iter().filter_map(|row| row.get(1));
         let words: usize = second.map(|cell| cell.text.split_whitespace().count()).sum();
         counts_up && words > 5 * self.rows.len()
