@@ -20,10 +20,12 @@ pub(crate) enum What {
     Throughput,
     /// Resident memory, idle and after many files.
     Memory,
+    /// PDF text with positions against the plain text of pypdfium2, page by page on one thread.
+    Pdf,
 }
 
 /// Runs the measurements named, or all.
-pub(crate) fn run(what: &[What]) -> Result<(), Failure> {
+pub(crate) fn run(what: &[What], pdfs: Option<&Path>, python: &Path) -> Result<(), Failure> {
     let binary = binary()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     for measurement in What::value_variants() {
@@ -34,6 +36,7 @@ pub(crate) fn run(what: &[What]) -> Result<(), Failure> {
             What::Latency => runtime.block_on(latency(&binary))?,
             What::Throughput => runtime.block_on(throughput(&binary))?,
             What::Memory => runtime.block_on(memory(&binary))?,
+            What::Pdf => crate::pdf::compare(pdfs, python)?,
         }
     }
     Ok(())

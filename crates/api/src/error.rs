@@ -62,6 +62,7 @@ impl From<StoreError> for ApiError {
             StoreError::Unavailable(_)
             | StoreError::CommitFailed(_)
             | StoreError::Blob(_)
+            | StoreError::BlobFiles(_)
             | StoreError::BlobMissing(_)
             | StoreError::Open(_) => {
                 tracing::error!(error = %chain(&error), "the store failed");

@@ -1,9 +1,9 @@
 //! Work that nobody waits for: retention, garbage, forgotten uploads.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use docmill_model::time::{Micros, SECOND};
-use docmill_store::Result;
+use docmill_store::{Result, StoreError};
 use futures_util::TryStreamExt;
 
 use crate::clock::now;
@@ -45,7 +45,19 @@ async fn round(engine: &Engine) -> Result<()> {
         }
     }
     collect_garbage(engine).await?;
-    collect_orphans(engine).await
+    collect_orphans(engine).await?;
+    let age = Duration::from_micros(ORPHAN_AGE.unsigned_abs());
+    if let Some(before) = SystemTime::now().checked_sub(age) {
+        let removed = engine
+            .blobs()
+            .remove_unfinished(before)
+            .await
+            .map_err(StoreError::BlobFiles)?;
+        if removed > 0 {
+            tracing::info!(files = removed, "removed leftovers of uploads that never finished");
+        }
+    }
+    Ok(())
 }
 
 /// Deletes blobs on the garbage list.

@@ -86,6 +86,9 @@ pub(crate) async fn lease_loop(engine: Engine) {
             }
             Err(error) => tracing::error!(%error, "cannot look for expired leases"),
         }
+        if let Err(error) = shared.store.settle(now()).await {
+            tracing::error!(%error, "cannot end jobs without files left");
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! Chunking: elements in, chunks of bounded length out.
 //!
-//! Elements are first gathered greedily into *pre-chunks* ([`pre_chunk`]); by title, small ones are then
-//! combined ([`combine`]). What is still too long is split ([`split`]), tables along their rows
-//! ([`table`]). Each chunk's metadata is consolidated from its members ([`consolidate`]).
+//! Elements are first gathered greedily into *pre-chunks* (`pre_chunk`); by title, small ones are then
+//! combined (`combine`). What is still too long is split (`split`), tables along their rows
+//! (`table`). Each chunk's metadata is consolidated from its members (`consolidate`).
 //!
 //! Every length is in Unicode code points. Time and memory are linear in the input, for a given ratio
 //! of overlap to maximum.

@@ -51,6 +51,11 @@ pub struct Input {
     pub content_type: Option<String>,
 }
 
+/// For measurements: reads a PDF's text with positions, without laying it out; pages and bytes of text.
+pub fn read_pdf_text(bytes: &Arc<Vec<u8>>) -> Result<(usize, usize), PartitionError> {
+    pdf::read_text(bytes)
+}
+
 /// Partitions one file.
 ///
 /// `progress` is called now and then while the work advances; a caller can take its silence for a

@@ -32,6 +32,7 @@ use std::sync::Arc;
 
 use crate::context::Context;
 use crate::error::PartitionError;
+use engine::PageSource;
 
 pub(crate) fn partition(bytes: &Arc<Vec<u8>>, cx: &mut Context) -> Result<(), PartitionError> {
     if bytes.is_empty() {
@@ -39,4 +40,20 @@ pub(crate) fn partition(bytes: &Arc<Vec<u8>>, cx: &mut Context) -> Result<(), Pa
     }
     let pdf = hayro::open(bytes, cx.options.password.as_deref())?;
     document::partition(&mut hayro::HayroSource::new(&pdf), cx)
+}
+
+/// Reads the text of every page into segments with positions, as [`partition`] does before it lays
+/// them out; how many pages there are and how many characters were found.
+pub(crate) fn read_text(bytes: &Arc<Vec<u8>>) -> Result<(usize, usize), PartitionError> {
+    let pdf = hayro::open(bytes, None)?;
+    let mut source = hayro::HayroSource::new(&pdf);
+    let pages = source.page_count();
+    let mut characters = 0;
+    for index in 0..pages {
+        if let Ok(content) = source.read_page(index) {
+            let segments = segment::segments(&content, source.fonts(), engine::Direction::East);
+            characters += segments.iter().map(|segment| segment.text.len()).sum::<usize>();
+        }
+    }
+    Ok((pages, characters))
 }

@@ -1,7 +1,8 @@
 //! Blobs: files' bytes under keys docmill chooses, never under names a client sent.
 
-use std::path::Path as FsPath;
+use std::path::{Path as FsPath, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use bytes::Bytes;
 use docmill_model::ids::{FileId, JobId, WorkspaceId};
@@ -17,6 +18,7 @@ use crate::{Result, StoreError};
 #[derive(Clone, Debug)]
 pub struct BlobStore {
     inner: Arc<dyn ObjectStore>,
+    root: PathBuf,
 }
 
 /// Key of an uploaded file.
@@ -38,7 +40,10 @@ impl BlobStore {
         let inner = LocalFileSystem::new_with_prefix(root)
             .map_err(StoreError::Blob)?
             .with_fsync(true);
-        Ok(Self { inner: Arc::new(inner) })
+        Ok(Self {
+            inner: Arc::new(inner),
+            root: root.to_owned(),
+        })
     }
 
     /// Stores a whole blob.
@@ -90,6 +95,15 @@ impl BlobStore {
         }
     }
 
+    /// Removes what uploads that never finished left behind and nobody touched since `before`; how many
+    /// there were. They are files beside the blobs that no key names and no list shows.
+    pub async fn remove_unfinished(&self, before: SystemTime) -> std::io::Result<u64> {
+        let root = self.root.clone();
+        tokio::task::spawn_blocking(move || remove_staged(&root, before))
+            .await
+            .map_err(std::io::Error::other)?
+    }
+
     /// Keys and ages of all blobs: `(key, last modified in microseconds)`.
     pub fn list(&self) -> BoxStream<'static, Result<(String, i64)>> {
         self.inner
@@ -100,6 +114,34 @@ impl BlobStore {
             })
             .boxed()
     }
+}
+
+/// A blob is written to `KEY#NUMBER` and renamed when it is whole.
+fn remove_staged(folder: &FsPath, before: SystemTime) -> std::io::Result<u64> {
+    let mut removed = 0;
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let metadata = match entry.metadata() {
+            Ok(metadata) => metadata,
+            // Renamed or deleted since the folder was read.
+            Err(_) => continue,
+        };
+        if metadata.is_dir() {
+            removed += remove_staged(&entry.path(), before)?;
+            continue;
+        }
+        let name = entry.file_name();
+        let number = name
+            .to_str()
+            .and_then(|name| name.rsplit_once('#'))
+            .map(|(_, number)| number);
+        let staged = number.is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()));
+        if staged && metadata.modified().is_ok_and(|modified| modified < before) {
+            std::fs::remove_file(entry.path())?;
+            removed += 1;
+        }
+    }
+    Ok(removed)
 }
 
 fn path(key: &str) -> Result<Path> {
@@ -188,6 +230,21 @@ mod tests {
         blobs.delete(&key).await.unwrap();
         blobs.delete(&key).await.unwrap();
         assert!(matches!(blobs.get(&key).await, Err(StoreError::BlobMissing(_))));
+    }
+
+    #[tokio::test]
+    async fn leftovers_of_a_crash_are_found_and_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let blobs = BlobStore::local(dir.path()).unwrap();
+        let mut upload = blobs.upload("in/a/cut");
+        upload.write(&vec![7; PART_BYTES + 1]).await.unwrap();
+        // As a killed process leaves it: neither finished nor aborted.
+        std::mem::forget(upload);
+        blobs.put("in/a/whole", "x".into()).await.unwrap();
+        assert_eq!(blobs.remove_unfinished(SystemTime::UNIX_EPOCH).await.unwrap(), 0);
+        let later = SystemTime::now() + std::time::Duration::from_secs(60);
+        assert_eq!(blobs.remove_unfinished(later).await.unwrap(), 1);
+        assert_eq!(blobs.get("in/a/whole").await.unwrap(), "x");
     }
 
     #[tokio::test]

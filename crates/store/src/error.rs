@@ -27,6 +27,9 @@ pub enum StoreError {
     /// The blob store can't be used now.
     #[error("the blob store is not available")]
     Blob(#[source] object_store::Error),
+    /// The files below the blob store can't be read or removed.
+    #[error("the blob store's folder is not available")]
+    BlobFiles(#[source] std::io::Error),
     /// No such blob.
     #[error("blob `{0}` is missing")]
     BlobMissing(String),

@@ -103,15 +103,17 @@ fn attach_initials(segments: &mut Vec<Segment>) {
         let Some(initial) = segments.get(index).cloned() else {
             continue;
         };
-        let line = segments.iter_mut().find(|s| {
+        // A letter that has gone to its line already is no line.
+        let line = segments.iter_mut().enumerate().find(|(at, s)| {
             let gap = s.x0 - initial.x1;
             initial.size > INITIAL * s.size
                 && (-0.3 * s.size..1.5 * s.size).contains(&gap)
                 && s.base < initial.base
                 && s.y0 > initial.y0 - s.size
                 && s.text.starts_with(char::is_alphabetic)
+                && !used.contains(at)
         });
-        if let Some(line) = line {
+        if let Some((_, line)) = line {
             line.text.insert_str(0, &initial.text);
             for space in &mut line.breaks {
                 space.at += initial.text.len();

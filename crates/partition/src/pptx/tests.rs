@@ -133,7 +133,7 @@ fn bullets_are_inherited_and_numbers_counted() {
             (UncategorizedText, None, "plain"),
             (ListItem, Some(0), "1. first"),
             (ListItem, Some(0), "2. second"),
-            (UncategorizedText, None, "layout says none"),
+            (NarrativeText, None, "layout says none"),
         ]
     );
 }

@@ -32,12 +32,12 @@ pub(crate) async fn jobs_newest_first(w: World) {
 
 pub(crate) async fn filters_and_limit(w: World) {
     let w = w.with_limit(1).await;
-    let workflow = Some(WorkflowId::new());
+    let of_interest = WorkflowId::new();
     let mut jobs = Vec::new();
     for n in 0..6 {
         let mut job = w.new_job(1);
         if n % 2 == 0 {
-            job.workflow = workflow.unwrap();
+            job.workflow = of_interest;
         }
         jobs.push(w.add(job).await);
     }
@@ -45,6 +45,7 @@ pub(crate) async fn filters_and_limit(w: World) {
         let claim = w.claim_one().await;
         w.finish(claim.lease, succeeded(&claim)).await;
     }
+    let workflow = Some(of_interest);
     let list = async |workflow, status, limit| {
         let filter = JobFilter {
             workflow,

@@ -49,7 +49,10 @@ struct Header {
 impl Header {
     /// The header to repeat; `None` if there is none, or if it would take too much of each chunk.
     fn of(grid: &Grid, options: &ChunkOptions) -> Option<Self> {
-        let rows = grid.rows.get(..grid.header_rows).filter(|rows| !rows.is_empty())?;
+        let (rows, body) = grid
+            .rows
+            .split_at_checked(grid.header_rows)
+            .filter(|(rows, _)| !rows.is_empty())?;
         let max = options.max_characters;
         let largest = rows.iter().map(|row| row.len).max().unwrap_or(0);
         if !options.repeat_table_headers || largest > max.div_ceil(2) {
@@ -69,7 +72,8 @@ impl Header {
             return None;
         }
         let room = max.saturating_sub(len + 1);
-        let cuts_cells = || grid.rows.iter().flat_map(|row| &row.cells).any(|cell| cell.len > room);
+        // Pieces of a cell would be of one character.
+        let cuts_cells = || body.iter().flat_map(|row| &row.cells).any(|cell| cell.len > room);
         if room < CELL_MARKUP + 2 && cuts_cells() {
             return None;
         }

@@ -45,11 +45,13 @@ async fn accounts(store: &SqliteStore) -> Vec<String> {
 fn busy(store: &Arc<SqliteStore>) -> tokio::task::JoinHandle<Result<()>> {
     let store = store.clone();
     tokio::spawn(async move {
-        let pause = || tokio::time::sleep(Duration::from_millis(200));
-        store
-            .writer
-            .write(move |_| Box::pin(async move { Ok(pause().await) }))
-            .await
+        let work = store.writer.write(|_| {
+            Box::pin(async {
+                tokio::time::sleep(Duration::from_millis(200)).await;
+                Ok(())
+            })
+        });
+        work.await
     })
 }
 

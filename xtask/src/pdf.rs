@@ -1,0 +1,153 @@
+//! Speed of reading PDFs, against a named peer in the same run: the two take turns, and the median of the
+//! ratios is printed.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Instant;
+
+use docmill_model::limits::ParseLimits;
+use docmill_model::settings::PartitionOptions;
+use docmill_partition::{Input, partition, read_pdf_text};
+
+use crate::Failure;
+
+/// Rounds counted; one more warms up.
+const ROUNDS: usize = 7;
+
+/// First tells which of the files named in its arguments it can read, by position; then reads the plain
+/// text of every page of those each time a line comes in, and answers with the seconds it took.
+const PEER: &str = r#"
+import sys, time
+import pypdfium2
+
+def read(data):
+    document = pypdfium2.PdfDocument(data)
+    for page in document:
+        text = page.get_textpage()
+        text.get_text_range()
+        text.close()
+        page.close()
+    document.close()
+
+good = []
+for position, name in enumerate(sys.argv[1:]):
+    data = open(name, "rb").read()
+    try:
+        read(data)
+        good.append((position, data))
+    except pypdfium2.PdfiumError:
+        pass
+print(*(position for position, _ in good), flush=True)
+for _ in sys.stdin:
+    start = time.perf_counter()
+    for _, data in good:
+        read(data)
+    print(time.perf_counter() - start, flush=True)
+"#;
+
+pub(crate) fn compare(folder: Option<&Path>, python: &Path) -> Result<(), Failure> {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
+    let mut files = Vec::new();
+    find_pdfs(folder.unwrap_or(&examples), &mut files)?;
+    files.sort();
+    let mut inputs: Vec<(PathBuf, Arc<Vec<u8>>)> = Vec::new();
+    for file in files {
+        let bytes = Arc::new(std::fs::read(&file)?);
+        if read_pdf_text(&bytes).is_ok_and(|(pages, _)| pages > 0) {
+            inputs.push((file, bytes));
+        }
+    }
+    let mut peer = Command::new(python)
+        .args(["-c", PEER])
+        .args(inputs.iter().map(|(file, _)| file))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| {
+            format!(
+                "cannot start {}: {error}; name a Python with pypdfium2 by --python",
+                python.display()
+            )
+        })?;
+    let (mut ask, answers) = (
+        peer.stdin.take().ok_or("no stdin")?,
+        peer.stdout.take().ok_or("no stdout")?,
+    );
+    let mut answers = BufReader::new(answers).lines();
+    let mut answer = move || answers.next().ok_or("the peer ended; has this Python pypdfium2?");
+    // What one side can't open says nothing about speed.
+    let known: Vec<usize> = answer()??
+        .split_whitespace()
+        .map(str::parse)
+        .collect::<Result<_, _>>()?;
+    let inputs: Vec<_> = known.iter().filter_map(|&position| inputs.get(position)).collect();
+    let mut ratios: Vec<[f64; 2]> = Vec::new();
+    let mut pages = 0;
+    for round in 0..=ROUNDS {
+        writeln!(ask, "go")?;
+        let peer_time: f64 = answer()??.trim().parse()?;
+        let text = timed(|| {
+            inputs
+                .iter()
+                .try_for_each(|(_, bytes)| read_pdf_text(bytes).map(|(count, _)| pages += count))
+        })?;
+        let whole = timed(|| inputs.iter().try_for_each(|(_, bytes)| partition_whole(bytes)))?;
+        if round > 0 {
+            ratios.push([text / peer_time, whole / peer_time]);
+        }
+    }
+    drop(ask);
+    peer.wait()?;
+    let median = |which: usize| {
+        let mut values: Vec<f64> = ratios.iter().map(|pair| pair[which]).collect();
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    };
+    println!(
+        "pdf         {} files, {} pages, one thread: text with positions {:.2} x, whole partition {:.2} x the time of pypdfium2's plain text",
+        inputs.len(),
+        pages / (ROUNDS + 1),
+        median(0),
+        median(1)
+    );
+    Ok(())
+}
+
+fn partition_whole(bytes: &Arc<Vec<u8>>) -> Result<(), docmill_partition::PartitionError> {
+    let input = Input {
+        bytes: bytes.clone(),
+        filename: Some("a.pdf".into()),
+        content_type: None,
+    };
+    partition(
+        &input,
+        &PartitionOptions::default(),
+        &ParseLimits::default(),
+        &mut |_| {},
+    )
+    .map(drop)
+}
+
+/// Seconds the work takes.
+fn timed(work: impl FnOnce() -> Result<(), docmill_partition::PartitionError>) -> Result<f64, Failure> {
+    let start = Instant::now();
+    work()?;
+    Ok(start.elapsed().as_secs_f64())
+}
+
+fn find_pdfs(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            find_pdfs(&path, found)?;
+        } else if path
+            .extension()
+            .is_some_and(|extension| extension.eq_ignore_ascii_case("pdf"))
+        {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
