@@ -1,6 +1,11 @@
 # The development commands. Each is a short script or a cargo command; nothing here is magic.
 
-.PHONY: test setup check rust-test client-test
+.PHONY: demo test setup check rust-test client-test
+
+# Builds, starts a server and runs the files of examples/ through it.
+demo:
+	scripts/setup --programs-only
+	scripts/demo
 
 # Everything that must pass before a change goes in.
 test: setup check rust-test client-test
