@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use docmill_engine::RunningFiles;
+use docmill_model::Code;
 use docmill_model::chain::{NodeChain, Problem};
 use docmill_model::job::{JobStatus, TaskState};
 use docmill_model::template::Template;
@@ -10,7 +11,9 @@ use docmill_model::time::{iso8601, iso8601_duration};
 use docmill_store::{Job, JobFile};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use utoipa::ToSchema;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
 
 /// A job.
 #[derive(Debug, Serialize, ToSchema)]
@@ -419,8 +422,7 @@ pub(crate) struct ErrorBody {
     /// What went wrong: a text, or for status 422 a list of problems.
     #[schema(value_type = Value)]
     detail: Value,
-    /// Stable code.
-    #[schema(value_type = String)]
+    #[schema(value_type = ErrorCode)]
     code: String,
     /// What to do about it.
     hint: String,
@@ -429,6 +431,24 @@ pub(crate) struct ErrorBody {
     /// Status 5xx only: whether the same request may succeed later.
     retryable: Option<bool>,
 }
+
+/// The closed list of error codes, for the OpenAPI document.
+pub(crate) struct ErrorCode;
+
+impl PartialSchema for ErrorCode {
+    fn schema() -> RefOr<Schema> {
+        let lines = Code::ALL
+            .iter()
+            .map(|code| format!("- `{code}` ({}): {}", code.status(), code.hint()));
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .enum_values(Some(Code::ALL.iter().map(|code| code.as_str())))
+            .description(Some(format!("Stable code:\n{}", lines.collect::<Vec<_>>().join("\n"))))
+            .into()
+    }
+}
+
+impl ToSchema for ErrorCode {}
 
 /// One problem of a request.
 #[derive(Debug, Serialize, ToSchema)]

@@ -1,6 +1,5 @@
 //! The OpenAPI document, made from the routes.
 
-use docmill_model::Code;
 use utoipa::OpenApi as _;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{Components, OpenApi, SecurityRequirement, Server};
@@ -37,14 +36,12 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 pub fn document() -> OpenApi {
     let mut document = routes().split_for_parts().1;
     document.info.version = env!("CARGO_PKG_VERSION").to_owned();
-    let codes: Vec<_> = Code::ALL
-        .iter()
-        .map(|c| format!("- `{c}` ({}): {}", c.status(), c.hint()))
-        .collect();
-    document.info.description = Some(format!(
-        "Turns documents into structured JSON.\n\nEvery path also answers below `/api/v1` and with a slash at the end.\n\nError codes:\n{}",
-        codes.join("\n")
-    ));
+    document.info.description = Some(
+        "Turns documents into structured JSON: create a job from files and a chain of nodes, poll it, download \
+         one JSON document per file and node.\n\nEvery path also answers without the prefix `/api/v1`, and with a \
+         slash at the end."
+            .to_owned(),
+    );
     document.servers = Some(vec![Server::new("/api/v1"), Server::new("/")]);
     let components = document.components.get_or_insert_with(Components::new);
     for name in ["service-api-key", "unstructured-api-key"] {

@@ -79,6 +79,10 @@ macro_rules! metadata {
             $($(#[$attr])*
             #[serde(default, skip_serializing_if = $empty)]
             pub $name: $ty,)+
+            /// Where the element stands when `coordinates` were not asked for: what the page spans of
+            /// chunks are made from. Never serialised.
+            #[serde(skip)]
+            pub place: Option<Coordinates>,
             /// Fields unknown to docmill.
             #[serde(flatten)]
             pub extra: Map<String, Value>,

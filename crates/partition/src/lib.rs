@@ -130,7 +130,7 @@ fn finish(document: &mut Document, input: &Input, file_type: FileType, options: 
             metadata.filetype = Some(file_type.mime().to_owned());
         }
         if !options.coordinates {
-            metadata.coordinates = None;
+            metadata.place = metadata.coordinates.take();
         }
     }
     if !options.include_page_breaks {

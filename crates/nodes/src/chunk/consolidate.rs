@@ -120,7 +120,8 @@ fn page_spans(members: &[Element]) -> Vec<PageSpan> {
             continue;
         };
         let union = boxes.entry(page).or_default();
-        if let Some(bbox) = member.metadata.coordinates.as_ref().map(bbox_from_top_left) {
+        let place = member.metadata.coordinates.as_ref().or(member.metadata.place.as_ref());
+        if let Some(bbox) = place.map(bbox_from_top_left) {
             *union = Some(union.map_or(bbox, |[x1, y1, x2, y2]| {
                 [x1.min(bbox[0]), y1.min(bbox[1]), x2.max(bbox[2]), y2.max(bbox[3])]
             }));
