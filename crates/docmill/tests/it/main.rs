@@ -12,6 +12,7 @@ mod jobs;
 mod kit;
 mod limits;
 mod names;
+mod outcomes;
 mod paths;
 mod requests;
 mod slow;
