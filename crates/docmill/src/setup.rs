@@ -51,6 +51,7 @@ fn create_private_dir(dir: &Path) -> Result<(), Failure> {
 
 /// Holds the data directory for this server: two servers on one directory would take each other's work.
 pub(crate) fn lock(data_dir: &Path) -> Result<File, Failure> {
+    create_private_dir(data_dir)?;
     let path = data_dir.join("server.lock");
     let file = OpenOptions::new()
         .create(true)

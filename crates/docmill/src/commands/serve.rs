@@ -60,8 +60,8 @@ pub(crate) fn run(config: &Config) -> Result<ExitCode, Failure> {
     let runner = setup::runner(config, sandbox)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
-        let store = Arc::new(setup::store(config).await?);
         let _lock = setup::lock(&config.data_dir)?;
+        let store = Arc::new(setup::store(config).await?);
         let secret = setup::secret(&config.data_dir, "token.key")?;
         let blobs = BlobStore::local(&config.blob_dir()?)?;
         first_start(store.as_ref(), config).await?;

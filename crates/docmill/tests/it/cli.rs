@@ -69,3 +69,42 @@ fn a_file_that_fails_is_named_and_the_others_are_written() {
     let good = std::fs::read(folder.path().join("out/good.html.json")).expect("the output");
     assert!(String::from_utf8_lossy(&good).contains("\"good\""));
 }
+
+#[test]
+fn chunks_know_where_they_came_from_without_coordinates_being_asked_for() {
+    let folder = tempfile::tempdir().expect("a directory");
+    std::fs::write(folder.path().join("a.pdf"), pdf(&["first page", "second page"])).expect("written");
+    let elements = parsed(&partition(folder.path(), &["a.pdf"], &[]));
+    assert!(elements[0]["metadata"].get("coordinates").is_none(), "{elements}");
+    let chunks = parsed(&partition(folder.path(), &["a.pdf", "--chunk", "by_character"], &[]));
+    let metadata = &chunks[0]["metadata"];
+    let spans = metadata["page_spans"].as_array().expect("spans");
+    assert_eq!(
+        spans.iter().map(|span| span["page_number"].clone()).collect::<Vec<_>>(),
+        [1, 2],
+        "{chunks}"
+    );
+    for span in spans {
+        let bbox: Vec<f64> = span["bbox"]
+            .as_array()
+            .expect("a box")
+            .iter()
+            .filter_map(Value::as_f64)
+            .collect();
+        assert!(bbox.len() == 4 && bbox[0] < bbox[2] && bbox[1] < bbox[3], "{chunks}");
+    }
+    let ids: Vec<&Value> = elements
+        .as_array()
+        .expect("elements")
+        .iter()
+        .map(|e| &e["element_id"])
+        .collect();
+    assert_eq!(
+        metadata["source_element_ids"]
+            .as_array()
+            .expect("ids")
+            .iter()
+            .collect::<Vec<_>>(),
+        ids
+    );
+}
