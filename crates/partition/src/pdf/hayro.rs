@@ -8,10 +8,10 @@ use hayro_interpret::hayro_syntax::object::dict::keys::{
     A, ANNOTS, CONTENTS, FIRST, NEXT, OUTLINES, RECT, SUBTYPE, TITLE, URI,
 };
 use hayro_interpret::hayro_syntax::object::{Array, Dict, Name, Rect, Stream, String as PdfString};
-use hayro_interpret::hayro_syntax::page::Page;
+use hayro_interpret::hayro_syntax::page::{Page, Resources};
 use hayro_interpret::hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
 use hayro_interpret::kurbo::{self, Affine};
-use hayro_interpret::{Context, InterpreterCache, InterpreterSettings, interpret_page};
+use hayro_interpret::{Context, InterpreterCache, InterpreterSettings, RenderContent, interpret, interpret_page};
 
 use super::device::GlyphDevice;
 use super::engine::{Font, LinkArea, OutlineEntry, PageContent, PageSource, Unreadable};
@@ -120,9 +120,21 @@ impl<'a> HayroSource<'a> {
         let (width, height) = page.render_dimensions();
         let transform = Affine::new(page.initial_transform(true).as_coeffs());
         let bbox = kurbo::Rect::new(0.0, 0.0, f64::from(width), f64::from(height));
-        let mut context = Context::new(transform, bbox, &self.cache, self.pdf.xref(), self.settings.clone());
         let mut device = GlyphDevice::new(page, &mut self.fonts, width, height);
-        interpret_page(page, &mut context, &mut device);
+        let context = |settings| Context::new(transform, bbox, &self.cache, self.pdf.xref(), settings);
+        interpret(
+            page.typed_operations(),
+            &without_colours(page.resources()),
+            &mut context(self.settings.clone()),
+            &mut device,
+        );
+        if page.raw().contains_key(ANNOTS) {
+            let settings = InterpreterSettings {
+                render_content: RenderContent::ANNOTATIONS,
+                ..self.settings.clone()
+            };
+            interpret_page(page, &mut context(settings), &mut device);
+        }
         let mut content = device.into_content();
         let blank = content.glyphs.is_empty() && content.rules.is_empty() && !content.has_images;
         if blank && is_garbled(page) {
@@ -130,6 +142,20 @@ impl<'a> HayroSource<'a> {
         }
         content.links = links(page, transform);
         Ok(content)
+    }
+}
+
+/// The resources that text and rules need. Colour spaces and shadings are left out: nothing here looks
+/// at colours, and setting up the transforms of embedded colour profiles can cost more than the text.
+fn without_colours<'a>(resources: &Resources<'a>) -> Resources<'a> {
+    Resources {
+        ext_g_states: resources.ext_g_states.clone(),
+        fonts: resources.fonts.clone(),
+        properties: resources.properties.clone(),
+        color_spaces: Dict::default(),
+        x_objects: resources.x_objects.clone(),
+        patterns: resources.patterns.clone(),
+        shadings: Dict::default(),
     }
 }
 
