@@ -7,7 +7,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::App;
-use crate::routes::{jobs, output, service, templates};
+use crate::routes::{events, jobs, output, service, templates};
 
 #[derive(utoipa::OpenApi)]
 #[openapi(info(title = "docmill", description = "Turns documents into structured JSON."))]
@@ -22,6 +22,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(jobs::retry))
         .routes(routes!(jobs::details))
         .routes(routes!(jobs::failed_files))
+        .routes(routes!(events::follow))
         .routes(routes!(output::download))
         .routes(routes!(templates::list))
         .routes(routes!(templates::get))

@@ -70,8 +70,6 @@ pub enum WarningCode {
     OcrNotDone,
     /// Pictures were asked for as `image_base64` and left out.
     ImageBlocksNotExtracted,
-    /// Tables on pages were not looked for.
-    TableStructureNotInferred,
     /// A part of the file could not be read and was skipped.
     PartUnreadable,
     /// Bytes that are no text in the file's encoding were replaced.

@@ -1,5 +1,6 @@
 //! One module per resource.
 
+pub(crate) mod events;
 pub(crate) mod jobs;
 pub(crate) mod output;
 pub(crate) mod service;

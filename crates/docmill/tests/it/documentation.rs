@@ -71,6 +71,7 @@ async fn the_operations_are_these() {
         "GET /jobs/{job_id}",
         "GET /jobs/{job_id}/details",
         "GET /jobs/{job_id}/download",
+        "GET /jobs/{job_id}/events",
         "GET /jobs/{job_id}/failed-files",
         "GET /limits",
         "GET /livez",

@@ -429,3 +429,40 @@ async fn a_waiting_job_is_cancelled_before_it_starts() {
     // The cancelled one never ran.
     assert_eq!(client.details(text(&second["id"])).await["files"][0]["attempts"], 0);
 }
+
+#[tokio::test]
+async fn a_job_can_be_followed_to_its_end_and_from_the_middle() {
+    let server = Server::start().await;
+    let client = server.client();
+    let created = client
+        .created(&partition_only(), &[File::new("a.html", html("alpha", 2))])
+        .await;
+    let id = text(&created["id"]);
+    // The answer ends by itself, with the event that tells of the job's end.
+    let all = client.get(&format!("/api/v1/jobs/{id}/events")).await;
+    assert_eq!(
+        (all.status, all.header("content-type")),
+        (200, Some("text/event-stream"))
+    );
+    let all = String::from_utf8(all.bytes).expect("text");
+    let events: Vec<_> = all.lines().filter_map(|line| line.strip_prefix("event: ")).collect();
+    assert_eq!(events, ["job.scheduled", "job.in_progress", "job.completed"], "{all}");
+    let last = all
+        .lines()
+        .filter_map(|line| line.strip_prefix("data: "))
+        .next_back()
+        .expect("data");
+    let last: Value = serde_json::from_str(last).expect("JSON");
+    assert_eq!(
+        (&last["job_id"], &last["status"], &last["files_succeeded"]),
+        (&json!(id), &json!("COMPLETED"), &json!(1))
+    );
+    let request = client
+        .request(Method::GET, &format!("/jobs/{id}/events"))
+        .header("last-event-id", "2");
+    let rest = String::from_utf8(client.send(request).await.bytes).expect("text");
+    assert!(
+        rest.contains("job.completed") && !rest.contains("job.in_progress"),
+        "{rest}"
+    );
+}
