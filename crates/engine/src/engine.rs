@@ -222,7 +222,7 @@ impl Engine {
         let empty = job.files.is_empty();
         self.shared.store.create_job(job, at).await?;
         if empty {
-            // A job without files ends by the claim loop's next round, never before its answer is sent.
+            // No file's end will end it, so it is settled here; should that fail, the lease loop does it later.
             let engine = self.clone();
             self.shared.tasks.spawn(async move {
                 if let Err(error) = engine.shared.store.settle(now()).await {
