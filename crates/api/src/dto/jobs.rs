@@ -1,4 +1,4 @@
-//! The shapes of answers. Nothing else is ever serialised to a client.
+//! Jobs and their files.
 
 use std::collections::BTreeMap;
 
@@ -331,68 +331,6 @@ pub(crate) struct CancelResult {
     pub(crate) message: String,
 }
 
-/// A template in the list.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct TemplateListItem {
-    id: &'static str,
-    name: &'static str,
-    version: &'static str,
-    last_updated: &'static str,
-    description: &'static str,
-}
-
-impl From<&Template> for TemplateListItem {
-    fn from(template: &Template) -> Self {
-        Self {
-            id: template.id,
-            name: template.name,
-            version: template.version,
-            last_updated: template.last_updated,
-            description: template.description,
-        }
-    }
-}
-
-/// A template with its nodes.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct TemplateDetail {
-    #[serde(flatten)]
-    template: TemplateListItem,
-    /// The chain, in the shape of `job_nodes`.
-    #[schema(value_type = Vec<JobNode>)]
-    nodes: Value,
-}
-
-impl From<&Template> for TemplateDetail {
-    fn from(template: &Template) -> Self {
-        Self {
-            template: template.into(),
-            nodes: template.nodes(),
-        }
-    }
-}
-
-/// A node of a chain, as a client sends it.
-#[derive(Debug, Deserialize, ToSchema)]
-#[allow(
-    dead_code,
-    reason = "describes the request for the OpenAPI document; the model reads it"
-)]
-pub(crate) struct JobNode {
-    /// Id; given by the server when absent.
-    #[schema(format = "uuid")]
-    id: Option<String>,
-    name: String,
-    /// `partition` or `chunk`.
-    #[serde(rename = "type")]
-    kind: String,
-    /// For `partition`: `vlm`, `unstructured_api` or `service_api`. For `chunk`: `chunk_by_title`,
-    /// `chunk_by_character` or `chunk_by_page`.
-    subtype: String,
-    /// Settings of the subtype.
-    settings: Option<BTreeMap<String, Value>>,
-}
-
 /// The form of a new job.
 #[derive(Debug, Deserialize, ToSchema)]
 #[allow(dead_code, reason = "describes the request for the OpenAPI document")]
@@ -404,69 +342,3 @@ pub(crate) struct CreateJobForm {
     input_files: Option<Vec<String>>,
 }
 
-/// An access token.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct AccessToken {
-    /// Send it as `Authorization: Bearer <access_token>`.
-    pub(crate) access_token: String,
-    /// Always `bearer`.
-    pub(crate) token_type: &'static str,
-    /// Seconds until it expires.
-    pub(crate) expires_in: u64,
-}
-
-/// An error.
-#[derive(Debug, Serialize, ToSchema)]
-#[allow(dead_code, reason = "describes the answer for the OpenAPI document")]
-pub(crate) struct ErrorBody {
-    /// What went wrong: a text, or for status 422 a list of problems.
-    #[schema(value_type = Value)]
-    detail: Value,
-    #[schema(value_type = ErrorCode)]
-    code: String,
-    /// What to do about it.
-    hint: String,
-    /// Names the request in the server's log.
-    request_id: String,
-    /// Status 5xx only: whether the same request may succeed later.
-    retryable: Option<bool>,
-}
-
-/// The closed list of error codes, for the OpenAPI document.
-pub(crate) struct ErrorCode;
-
-impl PartialSchema for ErrorCode {
-    fn schema() -> RefOr<Schema> {
-        let lines = Code::ALL
-            .iter()
-            .map(|code| format!("- `{code}` ({}): {}", code.status(), code.hint()));
-        ObjectBuilder::new()
-            .schema_type(Type::String)
-            .enum_values(Some(Code::ALL.iter().map(|code| code.as_str())))
-            .description(Some(format!("Stable code:\n{}", lines.collect::<Vec<_>>().join("\n"))))
-            .into()
-    }
-}
-
-impl ToSchema for ErrorCode {}
-
-/// One problem of a request.
-#[derive(Debug, Serialize, ToSchema)]
-#[allow(dead_code, reason = "describes the answer for the OpenAPI document")]
-pub(crate) struct ValidationProblem {
-    /// Path to the offending value.
-    loc: Vec<Value>,
-    msg: String,
-    #[serde(rename = "type")]
-    kind: String,
-}
-
-impl From<Problem> for ValidationProblem {
-    fn from(problem: Problem) -> Self {
-        Self {
-            loc: problem.loc,
-            msg: problem.msg,
-            kind: problem.kind.to_owned(),
-        }
-    }
-}
