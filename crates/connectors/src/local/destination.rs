@@ -128,7 +128,11 @@ fn delete_below(root: &OwnedFd, parts: &[Vec<u8>]) -> io::Result<()> {
         let (Some(above), Some(name)) = (folders.get(..depth), folders.get(depth)) else {
             break;
         };
-        let parent = open_below(root.try_clone()?, above)?;
+        // Somebody else may be removing the same folders.
+        let parent = match open_below(root.try_clone()?, above) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            parent => parent?,
+        };
         match rustix::fs::unlinkat(parent, OsStr::from_bytes(name), AtFlags::REMOVEDIR) {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(Errno::NOTEMPTY | Errno::EXIST | Errno::ACCESS | Errno::PERM | Errno::BUSY) => break,
