@@ -13,14 +13,17 @@ mod writer;
 mod tests;
 
 use async_trait::async_trait;
-use docmill_model::ids::{AccountId, FileId, JobId, KeyId, NodeId, WorkspaceId};
+use docmill_model::connector::ConnectorRole;
+use docmill_model::ids::{AccountId, CheckId, ConnectorId, FileId, JobId, KeyId, NodeId, WorkflowId, WorkspaceId};
 use docmill_model::job::JobStatus;
 use docmill_model::time::Micros;
 use sqlx::SqlitePool;
 
 use crate::{
-    Account, ApiKey, Claim, DeleteOutcome, Event, FileOutcome, Job, JobFile, JobFilter, Lease, NewJob, NewKey, Output,
-    Principal, Result, Stats, Store, Workspace,
+    Account, ApiKey, Claim, ConnectionCheck, Connector, ConnectorDeletion, DeleteOutcome, DueWorkflow, Event,
+    FileOutcome, FilePage, Firing, Job, JobFile, JobFilter, Lease, ListedPage, ListingClaim, ListingLease,
+    ListingOutcome, NewConnector, NewJob, NewKey, NewWorkflow, Output, Principal, Result, ScheduledRun, Stats, Store,
+    Workflow, WorkflowDefinition, WorkflowFilter, Workspace,
 };
 use writer::Writer;
 
@@ -30,7 +33,16 @@ use writer::Writer;
 pub struct SqliteStore {
     writer: Writer,
     readers: SqlitePool,
-    max_running_local_jobs: u32,
+    slots: Slots,
+}
+
+/// How many jobs of one account run at once, by kind; 0 is no bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slots {
+    /// Jobs over uploaded files.
+    pub local_jobs: u32,
+    /// Runs of stored workflows.
+    pub workflow_jobs: u32,
 }
 
 #[async_trait]
@@ -96,8 +108,8 @@ impl Store for SqliteStore {
         self.list_jobs(workspace, filter).await
     }
 
-    async fn job_files(&self, workspace: WorkspaceId, job: JobId) -> Result<Option<Vec<JobFile>>> {
-        self.list_job_files(workspace, job).await
+    async fn job_files(&self, workspace: WorkspaceId, job: JobId, page: FilePage) -> Result<Option<Vec<JobFile>>> {
+        self.list_job_files(workspace, job, page).await
     }
 
     async fn output(
@@ -120,6 +132,127 @@ impl Store for SqliteStore {
 
     async fn events(&self, workspace: WorkspaceId, job: JobId, after: i64) -> Result<Vec<Event>> {
         self.list_events(workspace, job, after).await
+    }
+
+    async fn create_connector(&self, connector: NewConnector, now: Micros) -> Result<String> {
+        Err(crate::StoreError::Closed)
+    }
+
+    async fn connector(&self, workspace: WorkspaceId, role: ConnectorRole, which: &str) -> Result<Option<Connector>> {
+        Err(crate::StoreError::Closed)
+    }
+
+    async fn connectors(
+        &self,
+        workspace: WorkspaceId,
+        role: ConnectorRole,
+        kind: Option<&str>,
+    ) -> Result<Vec<Connector>> {
+        Err(crate::StoreError::Closed)
+    }
+
+    async fn update_connector(
+        &self,
+        workspace: WorkspaceId,
+        role: ConnectorRole,
+        connector: ConnectorId,
+        config: serde_json::Value,
+        now: Micros,
+    ) -> Result<Option<Connector>> {
+        Err(crate::StoreError::Closed)
+    }
+
+    async fn delete_connector(
+        &self,
+        workspace: WorkspaceId,
+        role: ConnectorRole,
+        connector: ConnectorId,
+    ) -> Result<ConnectorDeletion> {
+        Err(crate::StoreError::Closed)
+    }
+
+    async fn create_check(&self, connector: ConnectorId, check: CheckId, now: Micros) -> Result<()> {
+        Err(crate::StoreError::Closed)
+    }
+
+    async fn finish_check(&self, check: CheckId, outcome: std::result::Result<(), String>, now: Micros) -> Result<()> {
+        Err(crate::StoreError::Closed)
+    }
+
+    async fn latest_check(&self, workspace: WorkspaceId, connector: ConnectorId) -> Result<Option<ConnectionCheck>> {
+        Err(crate::StoreError::Closed)
+    }
+
+    async fn abandon_checks(&self, reason: &str, now: Micros) -> Result<u64> {
+        Err(crate::StoreError::Closed)
+    }
+
+    async fn create_workflow(&self, workflow: NewWorkflow, now: Micros) -> Result<Workflow> {
+        Err(crate::StoreError::Closed)
+    }
+
+    async fn workflow(&self, workspace: WorkspaceId, which: &str) -> Result<Option<Workflow>> {
+        Err(crate::StoreError::Closed)
+    }
+
+    async fn workflows(&self, workspace: WorkspaceId, filter: &WorkflowFilter) -> Result<Vec<Workflow>> {
+        Err(crate::StoreError::Closed)
+    }
+
+    async fn update_workflow(
+        &self,
+        workspace: WorkspaceId,
+        workflow: WorkflowId,
+        definition: WorkflowDefinition,
+        seen: Option<Micros>,
+        now: Micros,
+    ) -> Result<Option<Workflow>> {
+        Err(crate::StoreError::Closed)
+    }
+
+    async fn delete_workflow(
+        &self,
+        workspace: WorkspaceId,
+        workflow: WorkflowId,
+        now: Micros,
+    ) -> Result<Option<Vec<JobId>>> {
+        Err(crate::StoreError::Closed)
+    }
+
+    async fn due_workflows(&self, now: Micros, max: u32) -> Result<Vec<DueWorkflow>> {
+        Err(crate::StoreError::Closed)
+    }
+
+    async fn next_due(&self) -> Result<Option<Micros>> {
+        Err(crate::StoreError::Closed)
+    }
+
+    async fn fire(&self, run: ScheduledRun, now: Micros) -> Result<Firing> {
+        Err(crate::StoreError::Closed)
+    }
+
+    async fn claim_listings(&self, max: usize, lease_until: Micros, now: Micros) -> Result<Vec<ListingClaim>> {
+        Err(crate::StoreError::Closed)
+    }
+
+    async fn renew_listings(&self, leases: &[ListingLease], lease_until: Micros) -> Result<Vec<ListingLease>> {
+        Err(crate::StoreError::Closed)
+    }
+
+    async fn add_listed(&self, lease: ListingLease, page: ListedPage, now: Micros) -> Result<u64> {
+        Err(crate::StoreError::Closed)
+    }
+
+    async fn backlog(&self, lease: ListingLease) -> Result<u64> {
+        Err(crate::StoreError::Closed)
+    }
+
+    async fn finish_listing(&self, lease: ListingLease, outcome: ListingOutcome, now: Micros) -> Result<()> {
+        Err(crate::StoreError::Closed)
+    }
+
+    async fn release_listing(&self, lease: ListingLease) -> Result<()> {
+        Err(crate::StoreError::Closed)
     }
 
     async fn claim(&self, max: usize, lease_until: Micros, now: Micros) -> Result<Vec<Claim>> {
