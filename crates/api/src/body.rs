@@ -85,11 +85,7 @@ fn parse(bytes: &[u8]) -> ApiResult<Map<String, Value>> {
     }
     match serde_json::from_slice(bytes) {
         Ok(Value::Object(map)) => Ok(map),
-        Ok(_) => Err(ApiError::field(
-            &["body"],
-            "dict_type",
-            "input should be a JSON object",
-        )),
+        Ok(_) => Err(ApiError::field(&["body"], "dict_type", "input should be a JSON object")),
         Err(error) => Err(ApiError::field(
             &["body"],
             "json_invalid",
@@ -232,7 +228,17 @@ mod tests {
     #[test]
     fn what_is_no_object_of_json_is_refused() {
         let deep = format!("{}1{}", "{\"a\":".repeat(100_000), "}".repeat(100_000));
-        for body in ["", " \n", "[]", "1", "{", "{\"a\": NaN}", "\u{feff}{}", "{} {}", deep.as_str()] {
+        for body in [
+            "",
+            " \n",
+            "[]",
+            "1",
+            "{",
+            "{\"a\": NaN}",
+            "\u{feff}{}",
+            "{} {}",
+            deep.as_str(),
+        ] {
             assert!(parse(body.as_bytes()).is_err());
         }
         assert!(parse(b"{\"a\": \xff}").is_err());
@@ -251,7 +257,15 @@ mod tests {
         for good in ["a", "Größe 日本語 🙂", &"ä".repeat(255), "'; DROP TABLE workflows; --"] {
             assert!(check(good.into()), "{good}");
         }
-        for bad in [json!(""), json!("  "), json!("ä".repeat(256)), json!("a\nb"), json!("a\u{0}"), json!(1), json!(null)] {
+        for bad in [
+            json!(""),
+            json!("  "),
+            json!("ä".repeat(256)),
+            json!("a\nb"),
+            json!("a\u{0}"),
+            json!(1),
+            json!(null),
+        ] {
             assert!(!check(bad.clone()), "{bad}");
         }
     }

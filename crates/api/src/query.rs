@@ -105,12 +105,15 @@ impl Query {
 
     /// A UUID or a slug.
     pub(crate) fn id_or_key<T: From<Uuid>>(&mut self, name: &str) -> Option<IdOrKey<T>> {
-        self.read(name, "uuid_parsing", "input should be a UUID or a key", |text| {
-            match Uuid::try_parse(text) {
+        self.read(
+            name,
+            "uuid_parsing",
+            "input should be a UUID or a key",
+            |text| match Uuid::try_parse(text) {
                 Ok(id) => Some(IdOrKey::Id(id.into())),
                 Err(_) => is_slug(text).then(|| IdOrKey::Key(text.to_owned())),
-            }
-        })
+            },
+        )
     }
 
     /// Every problem found, if there is one.

@@ -25,6 +25,9 @@ mod tests {
             let nodes = nodes(kind).unwrap();
             assert!(docmill_model::chain::parse(&nodes, &[]).is_ok(), "{kind}");
         }
-        assert_eq!((nodes(WorkflowType::Custom), nodes(WorkflowType::Template)), (None, None));
+        assert_eq!(
+            (nodes(WorkflowType::Custom), nodes(WorkflowType::Template)),
+            (None, None)
+        );
     }
 }

@@ -4,21 +4,19 @@ mod defaults;
 mod read;
 mod schedule;
 
-use docmill_engine::now;
 use docmill_model::Code;
 use docmill_model::chain::{NodeSpec, Problem};
 use docmill_model::connector::ConnectorRole;
 use docmill_model::ids::{ConnectorId, WorkspaceId};
 use docmill_model::workflow::{Overlap, Schedule, WorkflowState, WorkflowType};
 use docmill_store::WorkflowDefinition;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::App;
 use crate::body::Change;
 use crate::error::{ApiError, ApiResult};
 
 pub(crate) use read::read;
-pub(crate) use schedule::next_runs;
 
 /// What a body gives of a workflow. What it does not give stays as it is, or is the default.
 #[derive(Debug, Default)]
@@ -62,10 +60,13 @@ pub(crate) async fn apply(
     stored: Option<WorkflowDefinition>,
 ) -> ApiResult<WorkflowDefinition> {
     let mut definition = stored.unwrap_or_else(blank);
-    let before = (definition.schedule.clone(), definition.state);
     let mut problems = Vec::new();
     let source = (ConnectorRole::Source, &given.source, &mut definition.sources);
-    let destination = (ConnectorRole::Destination, &given.destination, &mut definition.destinations);
+    let destination = (
+        ConnectorRole::Destination,
+        &given.destination,
+        &mut definition.destinations,
+    );
     for (role, change, place) in [source, destination] {
         match change {
             Change::Keep => {}
@@ -94,10 +95,6 @@ pub(crate) async fn apply(
     if !problems.is_empty() {
         return Err(ApiError::problems(Code::ValidationFailed, &problems));
     }
-    // A definition whose timing did not change keeps the instant it is due at, which may just have come.
-    if before != (definition.schedule.clone(), definition.state) {
-        definition.next_fire_at = schedule::next_fire_at(&definition, now());
-    }
     Ok(definition)
 }
 
@@ -123,9 +120,4 @@ pub(crate) fn connector_gone(definition: &WorkflowDefinition, gone: ConnectorId)
         ConnectorRole::Destination
     };
     ApiError::problems(Code::ValidationFailed, &[unknown_connector(role)])
-}
-
-/// The nodes as the parser of chains reads them.
-pub(crate) fn nodes_value(nodes: &[NodeSpec]) -> Value {
-    json!(nodes)
 }

@@ -57,7 +57,11 @@ pub(crate) fn read(body: &Map<String, Value>, creating: bool) -> ApiResult<Given
 /// The id or key of a connector; `null` takes the connector away.
 fn reference(fields: &mut Fields<'_>, name: &str) -> Change<String> {
     if fields.value(name).is_none() {
-        return if fields.is_there(name) { Change::Clear } else { Change::Keep };
+        return if fields.is_there(name) {
+            Change::Clear
+        } else {
+            Change::Keep
+        };
     }
     match fields.text(name) {
         Some(text) => Change::Set(text.to_owned()),

@@ -1,39 +1,21 @@
 //! The schedule of a body.
 
 use docmill_engine::schedule::{self as timing, ScheduleError, WORDS};
-use docmill_engine::now;
 use docmill_model::chain::Problem;
-use docmill_model::time::Micros;
-use docmill_model::workflow::{Overlap, Schedule, WorkflowState};
-use docmill_store::WorkflowDefinition;
+use docmill_model::workflow::{Overlap, Schedule};
 use serde_json::{Value, json};
 
 use super::Given;
 use crate::body::{Change, Fields};
 
-/// Instants of the future that are told.
-const SHOWN: usize = 5;
-
-/// The next runs of a workflow by its schedule.
-pub(crate) fn next_runs(definition: &WorkflowDefinition) -> Vec<Micros> {
-    match (&definition.schedule, definition.state) {
-        (Some(schedule), WorkflowState::Active) => timing::next_runs(schedule, now(), SHOWN),
-        _ => Vec::new(),
-    }
-}
-
-/// When a workflow is due first, seen from `now`.
-pub(super) fn next_fire_at(definition: &WorkflowDefinition, now: Micros) -> Option<Micros> {
-    match (&definition.schedule, definition.state) {
-        (Some(schedule), WorkflowState::Active) => timing::next_after(schedule, now).ok().flatten(),
-        _ => None,
-    }
-}
-
 /// Reads `schedule`: words, cron, or the object that answers hold.
 pub(super) fn read(fields: &mut Fields<'_>) -> Change<String> {
     let Some(value) = fields.value("schedule") else {
-        return if fields.is_there("schedule") { Change::Clear } else { Change::Keep };
+        return if fields.is_there("schedule") {
+            Change::Clear
+        } else {
+            Change::Keep
+        };
     };
     let entry = || match value["crontab_entries"].as_array()?.as_slice() {
         [entry] => entry["cron_expression"].as_str(),

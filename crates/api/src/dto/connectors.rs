@@ -1,11 +1,12 @@
 //! Sources, destinations and their types.
 
 use docmill_connectors::{ConnectorType, schema};
+use docmill_engine::masked;
 use docmill_model::connector::ConnectorRole;
 use docmill_model::time::iso8601;
 use docmill_store::{ConnectionCheck, Connector};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use utoipa::ToSchema;
 
 /// A source or a destination.
@@ -23,7 +24,7 @@ pub(crate) struct ConnectorInformation {
     kind: String,
     /// Its settings with every default; secrets are `**********`.
     #[schema(value_type = Object)]
-    config: Map<String, Value>,
+    config: Value,
     /// When it was created.
     #[schema(format = "date-time")]
     created_at: String,
@@ -32,15 +33,14 @@ pub(crate) struct ConnectorInformation {
     updated_at: Option<String>,
 }
 
-impl ConnectorInformation {
-    /// The connector with settings whose secrets are masked.
-    pub(crate) fn new(connector: Connector, masked: Map<String, Value>) -> Self {
+impl From<Connector> for ConnectorInformation {
+    fn from(connector: Connector) -> Self {
         Self {
             id: connector.id.to_string(),
             name: connector.name,
             key: connector.key,
             kind: connector.kind,
-            config: masked,
+            config: masked(&connector.config),
             created_at: iso8601(connector.created_at),
             updated_at: connector.updated_at.map(iso8601),
         }

@@ -68,4 +68,3 @@ pub(crate) struct JobNode {
     /// Settings of the subtype.
     settings: Option<BTreeMap<String, Value>>,
 }
-

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use docmill_engine::next_runs;
 use docmill_model::chain::NodeSpec;
 use docmill_model::time::iso8601;
 use docmill_model::workflow::WorkflowType;
@@ -11,7 +12,9 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::JobNode;
-use crate::definition::next_runs;
+
+/// Runs of the future that are told.
+const SHOWN_RUNS: usize = 5;
 
 /// A workflow.
 #[derive(Debug, Serialize, ToSchema)]
@@ -91,7 +94,7 @@ impl WorkflowInformation {
         let next_runs = if workflow.deleted_at.is_some() {
             Vec::new()
         } else {
-            next_runs(&workflow.definition)
+            next_runs(&workflow.definition, SHOWN_RUNS)
         };
         let definition = workflow.definition;
         let schedule = definition.schedule;

@@ -4,12 +4,12 @@ use axum::Json;
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
+use docmill_engine::RunError;
 use docmill_model::Code;
-use docmill_model::chain::parse;
 use docmill_model::connector::ConnectorRole;
-use docmill_model::ids::{ConnectorId, NodeId, WorkflowId};
+use docmill_model::ids::{ConnectorId, NodeId};
 use docmill_model::workflow::WorkflowState;
-use docmill_store::{NewWorkflow, Principal, StoreError, Workflow, WorkflowDefinition, WorkflowFilter, WorkflowOrder};
+use docmill_store::{Principal, StoreError, Workflow, WorkflowDefinition, WorkflowFilter, WorkflowOrder};
 use serde_json::{Value, json};
 
 use crate::App;
@@ -57,16 +57,9 @@ pub(crate) async fn create(
 ) -> ApiResult<Json<WorkflowInformation>> {
     let given = definition::read(&body, true)?;
     let definition = definition::apply(&app, principal.workspace, &given, None).await?;
-    let new = NewWorkflow {
-        id: WorkflowId::new(),
-        workspace: principal.workspace,
-        key: given.key,
-        principal,
-        definition: definition.clone(),
-    };
     let workflow = app
         .engine
-        .create_workflow(new)
+        .create_workflow(&principal, given.key, definition.clone())
         .await
         .map_err(|error| store_error(error, &definition))?;
     Ok(Json(WorkflowInformation::new(workflow, client)))
@@ -100,7 +93,9 @@ pub(crate) async fn list(
         return Ok(Json(Vec::new()));
     };
     let workflows = app.engine.store().workflows(principal.workspace, &filter).await?;
-    let list = workflows.into_iter().map(|workflow| WorkflowInformation::new(workflow, client));
+    let list = workflows
+        .into_iter()
+        .map(|workflow| WorkflowInformation::new(workflow, client));
     Ok(Json(list.collect()))
 }
 
@@ -235,12 +230,7 @@ async fn try_update(app: &App, principal: &Principal, which: &str, given: &Given
     let definition = definition::apply(app, principal.workspace, given, Some(stored)).await?;
     let updated = app
         .engine
-        .update_workflow(
-            principal.workspace,
-            workflow.id,
-            definition.clone(),
-            workflow.updated_at,
-        )
+        .update_workflow(principal.workspace, &workflow, definition.clone())
         .await;
     match updated {
         Ok(Some(workflow)) => Ok(Some(workflow)),
@@ -283,10 +273,34 @@ pub(crate) async fn run(
     if workflow.definition.state == WorkflowState::Inactive {
         return Err(inactive());
     }
-    let files = upload::read_files(&app, principal.workspace, request, workflow.definition.sources.is_empty()).await?;
-    let result = app.engine.run_workflow(&principal, &workflow, files).await;
-    let job = result.map_err(|error| store_error(error, &workflow.definition))?;
-    Ok((StatusCode::ACCEPTED, Json(accepted(&app, &principal, job).await)))
+    let files = upload::read_files(
+        &app,
+        principal.workspace,
+        request,
+        workflow.definition.sources.is_empty(),
+    )
+    .await?;
+    match app.engine.run_workflow(&principal, &workflow, files.clone()).await {
+        Ok(job) => Ok((StatusCode::ACCEPTED, Json(accepted(&app, &principal, job).await))),
+        Err(error) => {
+            // After a failed commit nobody knows whether the run exists, and its blobs stay.
+            if !matches!(error, RunError::Store(_)) {
+                upload::discard(&app, &files).await;
+            }
+            Err(run_error(error))
+        }
+    }
+}
+
+fn run_error(error: RunError) -> ApiError {
+    match error {
+        RunError::NotFound => not_found(),
+        RunError::Inactive => inactive(),
+        RunError::Active(job) => StoreError::RunActive(job).into(),
+        RunError::TakesNoFiles => upload::takes_no_files(),
+        RunError::ChainInvalid(problems) => ApiError::problems(Code::ChainInvalid, &problems),
+        RunError::Store(error) => error.into(),
+    }
 }
 
 fn inactive() -> ApiError {
@@ -312,7 +326,6 @@ async fn find(app: &App, principal: &Principal, which: &str) -> ApiResult<Workfl
 fn store_error(error: StoreError, definition: &WorkflowDefinition) -> ApiError {
     match error {
         StoreError::ConnectorGone(gone) => definition::connector_gone(definition, gone),
-        StoreError::WorkflowInactive(_) => inactive(),
         error => error.into(),
     }
 }
