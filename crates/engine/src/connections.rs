@@ -85,14 +85,20 @@ impl Connections {
         role: ConnectorRole,
         id: ConnectorId,
     ) -> Result<Opened, ConnectorError> {
-        if let Some(entry) = self.lock().get_mut(&id).filter(|entry| entry.looked_up.elapsed() < FRESH) {
+        if let Some(entry) = self
+            .lock()
+            .get_mut(&id)
+            .filter(|entry| entry.looked_up.elapsed() < FRESH)
+        {
             entry.used = Instant::now();
             return Ok(entry.opened.clone());
         }
         let connector = store
             .connector(workspace, role, &id.to_string())
             .await
-            .map_err(|error| ConnectorError::new(ErrorKind::Unavailable, format!("cannot read the connector: {error}")))?
+            .map_err(|error| {
+                ConnectorError::new(ErrorKind::Unavailable, format!("cannot read the connector: {error}"))
+            })?
             .ok_or_else(|| gone(role, id))?;
         let now = Instant::now();
         let version = connector.updated_at.unwrap_or(connector.created_at);

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use docmill_connectors::{ConnectorError, MASK, TYPES, find, unmask, validate};
+use docmill_connectors::{ConnectorError, MASK, find, unmask, validate};
 use docmill_model::chain::Problem;
 use docmill_model::connector::{CheckStatus, ConnectorRole};
 use docmill_model::ids::{CheckId, ConnectorId, WorkspaceId};
-use docmill_store::{ConnectionCheck, Connector, ConnectorDeletion, NewConnector, Principal, Result, StoreError};
+use docmill_store::{ConnectionCheck, Connector, ConnectorDeletion, NewConnector, Principal, StoreError};
 use serde_json::{Map, Value};
 
 use crate::clock::now;
@@ -124,7 +124,7 @@ impl Engine {
         workspace: WorkspaceId,
         role: ConnectorRole,
         which: &str,
-    ) -> Result<ConnectorDeletion> {
+    ) -> docmill_store::Result<ConnectorDeletion> {
         let Some(connector) = self.store().connector(workspace, role, which).await? else {
             return Ok(ConnectorDeletion::NotFound);
         };
@@ -142,7 +142,7 @@ impl Engine {
         workspace: WorkspaceId,
         role: ConnectorRole,
         which: &str,
-    ) -> Result<Option<ConnectionCheck>> {
+    ) -> docmill_store::Result<Option<ConnectionCheck>> {
         let Some(connector) = self.store().connector(workspace, role, which).await? else {
             return Ok(None);
         };
@@ -156,9 +156,7 @@ impl Engine {
         self.store()
             .create_check(connector.id, check.id, check.created_at)
             .await?;
-        self.shared
-            .tasks
-            .spawn(run_check(self.clone(), connector, check.id));
+        self.shared.tasks.spawn(run_check(self.clone(), connector, check.id));
         Ok(Some(check))
     }
 
@@ -174,13 +172,13 @@ impl Engine {
     ) -> Result<Value, ConnectorRefused> {
         let fields = find(role, kind)
             .and_then(|kind| kind.fields(role))
-            .ok_or_else(|| unknown_type(role, kind))?;
+            .ok_or_else(|| ConnectorRefused::UnknownType(docmill_connectors::unavailable(role, kind)))?;
         unmask(fields, given, stored);
         let config = validate(fields, given, loc).map_err(ConnectorRefused::Invalid)?;
         let connections = &self.shared.connections;
-        connections.try_open(role, kind, &config).map_err(|error| {
-            ConnectorRefused::Invalid(vec![Problem::new(loc, "value_error", error.message)])
-        })?;
+        connections
+            .try_open(role, kind, &config)
+            .map_err(|error| ConnectorRefused::Invalid(vec![Problem::new(loc, "value_error", error.message)]))?;
         Ok(Value::Object(connections.vault.seal(id, fields, config)?))
     }
 }
@@ -212,17 +210,4 @@ fn holds_mask(config: &Value) -> bool {
     config
         .as_object()
         .is_some_and(|config| config.values().any(|value| value == MASK))
-}
-
-fn unknown_type(role: ConnectorRole, kind: &str) -> ConnectorRefused {
-    let known: Vec<_> = TYPES
-        .iter()
-        .filter(|kind| kind.fields(role).is_some())
-        .map(|kind| format!("`{}`", kind.name))
-        .collect();
-    let kind: String = kind.chars().take(64).collect();
-    ConnectorRefused::UnknownType(format!(
-        "`{kind}` is no {role} type of this version; there are {}",
-        known.join(", ")
-    ))
 }

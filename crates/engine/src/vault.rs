@@ -90,7 +90,11 @@ impl Vault {
         OsRng.try_fill_bytes(&mut nonce).map_err(|_| VaultError::Encrypt)?;
         let mut sealed = secret.as_bytes().to_vec();
         self.key
-            .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), place(connector, field), &mut sealed)
+            .seal_in_place_append_tag(
+                Nonce::assume_unique_for_key(nonce),
+                place(connector, field),
+                &mut sealed,
+            )
             .map_err(|_| VaultError::Encrypt)?;
         Ok(format!("{VERSION}{}", STANDARD.encode([&nonce[..], &sealed].concat())))
     }

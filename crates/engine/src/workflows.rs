@@ -5,9 +5,7 @@ use docmill_model::ids::{JobId, WorkflowId, WorkspaceId};
 use docmill_model::job::JobType;
 use docmill_model::time::Micros;
 use docmill_model::workflow::{Schedule, WorkflowState};
-use docmill_store::{
-    Job, NewJob, NewRun, NewWorkflow, Principal, Result, StoreError, Workflow, WorkflowDefinition,
-};
+use docmill_store::{Job, NewJob, NewRun, NewWorkflow, Principal, StoreError, Workflow, WorkflowDefinition};
 
 use crate::clock::now;
 use crate::engine::{Engine, SubmittedFile, as_accepted, new_file};
@@ -57,7 +55,7 @@ impl Engine {
         principal: &Principal,
         key: Option<String>,
         mut definition: WorkflowDefinition,
-    ) -> Result<Workflow> {
+    ) -> docmill_store::Result<Workflow> {
         let at = now();
         definition.next_fire_at = next_fire(&definition, at)?;
         let new = NewWorkflow {
@@ -82,7 +80,7 @@ impl Engine {
         workspace: WorkspaceId,
         old: &Workflow,
         mut definition: WorkflowDefinition,
-    ) -> Result<Option<Workflow>> {
+    ) -> docmill_store::Result<Option<Workflow>> {
         let at = now();
         let before = &old.definition;
         // A firing that is due and not done yet must not get lost because something else was changed.
@@ -100,7 +98,7 @@ impl Engine {
     }
 
     /// Deletes a workflow softly and stops its runs; whether there was such a live workflow.
-    pub async fn delete_workflow(&self, workspace: WorkspaceId, workflow: WorkflowId) -> Result<bool> {
+    pub async fn delete_workflow(&self, workspace: WorkspaceId, workflow: WorkflowId) -> docmill_store::Result<bool> {
         let Some(jobs) = self.store().delete_workflow(workspace, workflow, now()).await? else {
             return Ok(false);
         };
@@ -138,7 +136,7 @@ pub fn next_runs(definition: &WorkflowDefinition, count: usize) -> Vec<Micros> {
     }
 }
 
-fn next_fire(definition: &WorkflowDefinition, at: Micros) -> Result<Option<Micros>> {
+fn next_fire(definition: &WorkflowDefinition, at: Micros) -> docmill_store::Result<Option<Micros>> {
     match &definition.schedule {
         Some(schedule) if definition.state == WorkflowState::Active => {
             schedule::next_after(schedule, at).map_err(|error| not_a_schedule(schedule, &error))
@@ -155,18 +153,13 @@ fn not_a_schedule(schedule: &Schedule, error: &ScheduleError) -> StoreError {
 /// The chain of a workflow's nodes.
 pub(crate) fn chain_of(nodes: &[NodeSpec]) -> Result<NodeChain, Vec<Problem>> {
     let loc = ["workflow_nodes".into()];
-    let value = serde_json::to_value(nodes).map_err(|error| {
-        vec![Problem::new(&loc, "value_error", error.to_string())]
-    })?;
+    let value =
+        serde_json::to_value(nodes).map_err(|error| vec![Problem::new(&loc, "value_error", error.to_string())])?;
     chain::parse(&value, &loc).map(|(chain, _)| chain)
 }
 
 /// A run of a workflow, without files.
-pub(crate) fn run_of(
-    principal: &Principal,
-    workflow: &Workflow,
-    job_type: JobType,
-) -> Result<NewJob, Vec<Problem>> {
+pub(crate) fn run_of(principal: &Principal, workflow: &Workflow, job_type: JobType) -> Result<NewJob, Vec<Problem>> {
     let definition = &workflow.definition;
     Ok(NewJob {
         id: JobId::new(),
