@@ -8,7 +8,7 @@ use docmill_model::Code;
 use docmill_model::chain::{NodeSpec, Problem};
 use docmill_model::connector::ConnectorRole;
 use docmill_model::ids::{ConnectorId, WorkspaceId};
-use docmill_model::workflow::{Overlap, Schedule, WorkflowState, WorkflowType};
+use docmill_model::workflow::{Overlap, WorkflowState, WorkflowType};
 use docmill_store::WorkflowDefinition;
 use serde_json::json;
 

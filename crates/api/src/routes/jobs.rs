@@ -312,8 +312,11 @@ pub(crate) async fn retry(
         .await
         .map_err(|error| match error {
             RetryError::NotFound => job_not_found(),
-            RetryError::NotEnded | RetryError::NothingFailed => {
+            RetryError::NotEnded | RetryError::NothingFailed | RetryError::TooMany => {
                 ApiError::new(Code::JobStateConflict, error.to_string())
+            }
+            RetryError::WorkflowGone | RetryError::WorkflowInactive => {
+                ApiError::new(Code::WorkflowStateConflict, error.to_string())
             }
             RetryError::Store(error) => error.into(),
         })?;
