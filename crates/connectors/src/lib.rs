@@ -5,7 +5,10 @@
 //! [`Destination`] or both. [`TYPES`] lists them; nothing else has to change for a new one.
 
 mod config;
+mod elsewhere;
 mod error;
+mod local;
+mod settings;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,6 +21,7 @@ use futures_util::stream::BoxStream;
 use serde_json::{Map, Value};
 
 pub use config::{Field, FieldKind, MASK, schema, unmask, validate};
+pub use elsewhere::{known_elsewhere, unavailable};
 pub use error::{ConnectorError, ErrorKind, Result};
 
 /// Where files come from. Every method may be called from several tasks at once.
@@ -115,7 +119,7 @@ impl<T: ?Sized> std::fmt::Debug for Opener<T> {
 }
 
 /// Every connector type there is.
-pub const TYPES: &[ConnectorType] = &[];
+pub const TYPES: &[ConnectorType] = &[local::TYPE];
 
 /// The connector type of this name in this role.
 pub fn find(role: ConnectorRole, name: &str) -> Option<&'static ConnectorType> {
@@ -155,10 +159,7 @@ pub fn open_destination(
 }
 
 fn unknown(role: ConnectorRole, kind: &str) -> ConnectorError {
-    ConnectorError::new(
-        ErrorKind::Invalid,
-        format!("`{kind}` is no {role} type of this version"),
-    )
+    ConnectorError::new(ErrorKind::Invalid, elsewhere::unavailable(role, kind))
 }
 
 /// The key, below a destination's root, of the object that holds a document's elements: the document's

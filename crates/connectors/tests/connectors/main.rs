@@ -1,0 +1,4 @@
+//! Every connector against the service it is for, or a strict double of it: one suite for all.
+
+mod conformance;
+mod local;
