@@ -13,9 +13,7 @@ mod workflows;
 
 use async_trait::async_trait;
 use docmill_model::connector::ConnectorRole;
-use docmill_model::ids::{
-    AccountId, CheckId, ConnectorId, FileId, JobId, KeyId, NodeId, WorkflowId, WorkspaceId,
-};
+use docmill_model::ids::{AccountId, CheckId, ConnectorId, FileId, JobId, KeyId, NodeId, WorkflowId, WorkspaceId};
 use docmill_model::job::JobStatus;
 use docmill_model::time::Micros;
 
@@ -123,8 +121,12 @@ pub trait Store: Send + Sync {
     async fn connector(&self, workspace: WorkspaceId, role: ConnectorRole, which: &str) -> Result<Option<Connector>>;
 
     /// Connectors of a role, oldest first; only those of a type, if given.
-    async fn connectors(&self, workspace: WorkspaceId, role: ConnectorRole, kind: Option<&str>)
-    -> Result<Vec<Connector>>;
+    async fn connectors(
+        &self,
+        workspace: WorkspaceId,
+        role: ConnectorRole,
+        kind: Option<&str>,
+    ) -> Result<Vec<Connector>>;
 
     /// Replaces a connector's settings; `None` when there is no such connector.
     async fn update_connector(

@@ -2,9 +2,7 @@
 
 use docmill_model::chain::NodeChain;
 use docmill_model::connector::SourceObject;
-use docmill_model::ids::{
-    AccountId, ConnectorId, EventId, FileId, JobId, KeyId, NodeId, WorkflowId, WorkspaceId,
-};
+use docmill_model::ids::{AccountId, ConnectorId, EventId, FileId, JobId, KeyId, NodeId, WorkflowId, WorkspaceId};
 use docmill_model::job::{EventType, JobStatus, JobType, TaskState};
 use docmill_model::time::Micros;
 use docmill_model::{Code, Warning};

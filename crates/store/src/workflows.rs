@@ -204,6 +204,8 @@ pub enum Firing {
 pub struct ScheduledRun {
     /// The instant of the schedule it stands for.
     pub fire_at: Micros,
+    /// The workflow's `updated_at` when it was read as due: a run made of an older definition is stale.
+    pub seen: Option<Micros>,
     /// When the workflow is due next.
     pub next_fire_at: Option<Micros>,
     /// The job.
