@@ -189,6 +189,8 @@ pub struct Job {
     /// Whether its files come from a source. Then `file_ids` and `outputs` are empty: there may be a
     /// million, and [`crate::Store::job_files`] gives them page by page.
     pub from_sources: bool,
+    /// Where outputs go; empty: they are kept for download.
+    pub destinations: Vec<ConnectorId>,
     /// Files that had not changed since the workflow last processed them and were left alone.
     pub files_unchanged: u64,
 }

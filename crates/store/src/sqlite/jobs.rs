@@ -316,6 +316,7 @@ fn job_record(row: &SqliteRow) -> Result<Job> {
         file_ids: Vec::new(),
         outputs: Vec::new(),
         from_sources: row.try_get("from_sources")?,
+        destinations: json(row, "destinations")?,
         files_unchanged: count(row, "files_unchanged")?,
     })
 }
