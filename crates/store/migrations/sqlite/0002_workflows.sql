@@ -51,6 +51,26 @@ CREATE UNIQUE INDEX workflows_by_key ON workflows (workspace_id, key) WHERE dele
 CREATE INDEX workflows_due ON workflows (next_fire_at)
     WHERE next_fire_at IS NOT NULL AND state = 'active' AND deleted = 0;
 
+-- Lists of workflows are walked in one of these orders, without reading the rows themselves: each index
+-- holds what the filters ask for. Ties go by id upwards in either direction, hence one for each.
+CREATE INDEX workflows_id ON workflows (workspace_id, deleted, id, state, created_at, name_lower);
+CREATE INDEX workflows_name ON workflows (workspace_id, deleted, name, id, state, created_at, name_lower);
+CREATE INDEX workflows_name_down ON workflows (workspace_id, deleted, name DESC, id, state, created_at, name_lower);
+CREATE INDEX workflows_state ON workflows (workspace_id, deleted, state, id, created_at, name_lower);
+CREATE INDEX workflows_state_down ON workflows (workspace_id, deleted, state DESC, id, created_at, name_lower);
+CREATE INDEX workflows_kind ON workflows (workspace_id, deleted, kind, id, state, created_at, name_lower);
+CREATE INDEX workflows_kind_down ON workflows (workspace_id, deleted, kind DESC, id, state, created_at, name_lower);
+CREATE INDEX workflows_created ON workflows (workspace_id, deleted, created_at, id, state, name_lower);
+CREATE INDEX workflows_created_down ON workflows (workspace_id, deleted, created_at DESC, id, state, name_lower);
+CREATE INDEX workflows_changed ON workflows (workspace_id, deleted, changed_at, id, state, created_at, name_lower);
+CREATE INDEX workflows_changed_down
+    ON workflows (workspace_id, deleted, changed_at DESC, id, state, created_at, name_lower);
+
+-- Finds names by any three or more characters in them. Rows are `name_lower` by `seq`.
+CREATE VIRTUAL TABLE workflow_names USING fts5 (
+    name_lower, content = '', tokenize = 'trigram case_sensitive 1', columnsize = 0
+);
+
 -- What a workflow refers to: connectors by their role, and its nodes.
 CREATE TABLE workflow_refs (
     workspace_id TEXT    NOT NULL,

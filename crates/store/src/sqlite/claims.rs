@@ -10,6 +10,7 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use super::lifecycle::{admit, count_ended};
+use super::listings::give_all_back;
 use super::rows::{count, id, input, json, parse_id, to_json};
 use super::{Slots, SqliteStore};
 use crate::{Claim, FileOutcome, Lease, Result, StoreError};
@@ -152,6 +153,9 @@ impl SqliteStore {
                         if let Some(job) = end_file(db, lease, &outcome, now).await? {
                             count_ended(db, job, 0, 1, slots, now).await?;
                         }
+                    }
+                    if all_running {
+                        give_all_back(db).await?;
                     }
                     Ok(rows.len() as u64)
                 })

@@ -242,10 +242,11 @@ impl SqliteStore {
                     .bind(workspace.to_string())
                     .fetch_optional(&mut *db)
                     .await?;
-                    match row {
-                        Some(row) => stop(db, &row, "cancelled on request", slots, now).await.map(Some),
-                        None => Ok(None),
-                    }
+                    let Some(row) = row else { return Ok(None) };
+                    let before = stop(db, &row, "cancelled on request", now).await?;
+                    let (account, stored) = (row.try_get("account_id")?, row.try_get("stored")?);
+                    admit(db, account, stored, slots, None, now).await?;
+                    Ok(Some(before))
                 })
             })
             .await

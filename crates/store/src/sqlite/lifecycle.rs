@@ -332,15 +332,9 @@ pub(super) async fn count_ended(
     Ok(true)
 }
 
-/// Stops a job that has not ended, with its files and its listing, and lets the account's next one start;
-/// its status before.
-pub(super) async fn stop(
-    db: &mut SqliteConnection,
-    job: &SqliteRow,
-    message: &str,
-    slots: Slots,
-    now: Micros,
-) -> Result<JobStatus> {
+/// Stops a job that has not ended, with its files and its listing; its status before. Whoever stops a job
+/// has to [`admit`] the next.
+pub(super) async fn stop(db: &mut SqliteConnection, job: &SqliteRow, message: &str, now: Micros) -> Result<JobStatus> {
     let job_id: JobId = id(job, "id")?;
     let before = word(job, "status", JobStatus::parse)?;
     let stopped = change_status(db, job_id, before, JobTrigger::Cancel, Some(message), now).await?;
@@ -365,8 +359,6 @@ pub(super) async fn stop(
         .bind(job_id.to_string())
         .execute(&mut *db)
         .await?;
-    let (account, stored) = (job.try_get("account_id")?, job.try_get("stored")?);
-    admit(db, account, stored, slots, None, now).await?;
     Ok(before)
 }
 

@@ -1,12 +1,19 @@
 //! The SQLite store: one writer that commits in groups, a few readers, WAL, `synchronous=FULL`.
 
 mod claims;
+mod connectors;
+mod firings;
 mod jobs;
 mod keys;
 mod lifecycle;
+mod listed_pages;
+mod listings;
 mod open;
 mod rows;
+mod slugs;
 mod upkeep;
+mod workflow_list;
+mod workflows;
 mod writer;
 
 #[cfg(test)]
@@ -135,11 +142,11 @@ impl Store for SqliteStore {
     }
 
     async fn create_connector(&self, connector: NewConnector, now: Micros) -> Result<String> {
-        Err(crate::StoreError::Closed)
+        self.insert_connector(connector, now).await
     }
 
     async fn connector(&self, workspace: WorkspaceId, role: ConnectorRole, which: &str) -> Result<Option<Connector>> {
-        Err(crate::StoreError::Closed)
+        self.find_connector(workspace, role, which).await
     }
 
     async fn connectors(
@@ -148,7 +155,7 @@ impl Store for SqliteStore {
         role: ConnectorRole,
         kind: Option<&str>,
     ) -> Result<Vec<Connector>> {
-        Err(crate::StoreError::Closed)
+        self.list_connectors(workspace, role, kind).await
     }
 
     async fn update_connector(
@@ -159,7 +166,7 @@ impl Store for SqliteStore {
         config: serde_json::Value,
         now: Micros,
     ) -> Result<Option<Connector>> {
-        Err(crate::StoreError::Closed)
+        self.set_connector_config(workspace, role, connector, config, now).await
     }
 
     async fn delete_connector(
@@ -168,35 +175,35 @@ impl Store for SqliteStore {
         role: ConnectorRole,
         connector: ConnectorId,
     ) -> Result<ConnectorDeletion> {
-        Err(crate::StoreError::Closed)
+        self.remove_connector(workspace, role, connector).await
     }
 
     async fn create_check(&self, connector: ConnectorId, check: CheckId, now: Micros) -> Result<()> {
-        Err(crate::StoreError::Closed)
+        self.insert_check(connector, check, now).await
     }
 
     async fn finish_check(&self, check: CheckId, outcome: std::result::Result<(), String>, now: Micros) -> Result<()> {
-        Err(crate::StoreError::Closed)
+        self.set_check_ended(check, outcome, now).await
     }
 
     async fn latest_check(&self, workspace: WorkspaceId, connector: ConnectorId) -> Result<Option<ConnectionCheck>> {
-        Err(crate::StoreError::Closed)
+        self.find_check(workspace, connector).await
     }
 
     async fn abandon_checks(&self, reason: &str, now: Micros) -> Result<u64> {
-        Err(crate::StoreError::Closed)
+        self.fail_open_checks(reason, now).await
     }
 
     async fn create_workflow(&self, workflow: NewWorkflow, now: Micros) -> Result<Workflow> {
-        Err(crate::StoreError::Closed)
+        self.insert_workflow(workflow, now).await
     }
 
     async fn workflow(&self, workspace: WorkspaceId, which: &str) -> Result<Option<Workflow>> {
-        Err(crate::StoreError::Closed)
+        self.find_workflow(workspace, which).await
     }
 
     async fn workflows(&self, workspace: WorkspaceId, filter: &WorkflowFilter) -> Result<Vec<Workflow>> {
-        Err(crate::StoreError::Closed)
+        self.list_workflows(workspace, filter).await
     }
 
     async fn update_workflow(
@@ -207,7 +214,8 @@ impl Store for SqliteStore {
         seen: Option<Micros>,
         now: Micros,
     ) -> Result<Option<Workflow>> {
-        Err(crate::StoreError::Closed)
+        self.set_workflow_definition(workspace, workflow, definition, seen, now)
+            .await
     }
 
     async fn delete_workflow(
@@ -216,43 +224,43 @@ impl Store for SqliteStore {
         workflow: WorkflowId,
         now: Micros,
     ) -> Result<Option<Vec<JobId>>> {
-        Err(crate::StoreError::Closed)
+        self.remove_workflow(workspace, workflow, now).await
     }
 
     async fn due_workflows(&self, now: Micros, max: u32) -> Result<Vec<DueWorkflow>> {
-        Err(crate::StoreError::Closed)
+        self.list_due(now, max).await
     }
 
     async fn next_due(&self) -> Result<Option<Micros>> {
-        Err(crate::StoreError::Closed)
+        self.first_due().await
     }
 
     async fn fire(&self, run: ScheduledRun, now: Micros) -> Result<Firing> {
-        Err(crate::StoreError::Closed)
+        self.fire_workflow(run, now).await
     }
 
     async fn claim_listings(&self, max: usize, lease_until: Micros, now: Micros) -> Result<Vec<ListingClaim>> {
-        Err(crate::StoreError::Closed)
+        self.claim_runs_to_list(max, lease_until, now).await
     }
 
     async fn renew_listings(&self, leases: &[ListingLease], lease_until: Micros) -> Result<Vec<ListingLease>> {
-        Err(crate::StoreError::Closed)
+        self.renew_listing_leases(leases.to_vec(), lease_until).await
     }
 
     async fn add_listed(&self, lease: ListingLease, page: ListedPage, now: Micros) -> Result<u64> {
-        Err(crate::StoreError::Closed)
+        self.add_listed_page(lease, page, now).await
     }
 
     async fn backlog(&self, lease: ListingLease) -> Result<u64> {
-        Err(crate::StoreError::Closed)
+        self.count_backlog(lease).await
     }
 
     async fn finish_listing(&self, lease: ListingLease, outcome: ListingOutcome, now: Micros) -> Result<()> {
-        Err(crate::StoreError::Closed)
+        self.end_listing(lease, outcome, now).await
     }
 
     async fn release_listing(&self, lease: ListingLease) -> Result<()> {
-        Err(crate::StoreError::Closed)
+        self.release_run(lease).await
     }
 
     async fn claim(&self, max: usize, lease_until: Micros, now: Micros) -> Result<Vec<Claim>> {

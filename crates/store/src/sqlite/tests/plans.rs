@@ -25,7 +25,8 @@ async fn scans(store: &SqliteStore, sql: &str) -> (Vec<String>, Vec<String>) {
         "job_files_running",
         "jobs_ended",
     ];
-    let whole = |step: &str| step.starts_with("SCAN") && step != "SCAN CONSTANT ROW";
+    let whole =
+        |step: &str| step.starts_with("SCAN") && step != "SCAN CONSTANT ROW" && !step.starts_with("SCAN (subquery");
     let scan = |step: &&String| whole(step) && !partial.iter().any(|index| step.contains(index));
     (steps.iter().filter(scan).cloned().collect(), steps.clone())
 }
