@@ -1,4 +1,4 @@
-//! Jobs: creation, reading, stopping and deletion.
+//! Jobs: creation, reading and stopping.
 
 use std::collections::HashMap;
 
@@ -9,9 +9,9 @@ use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
 use super::SqliteStore;
-use super::lifecycle::{admit, check_original, check_workflow, delete, insert, stop};
+use super::lifecycle::{admit, check_original, check_workflow, insert, stop};
 use super::rows::{code, count, id, input, json, word};
-use crate::{DeleteOutcome, Event, FilePage, Job, JobFile, JobFilter, NewJob, Output, Result};
+use crate::{Event, FilePage, Job, JobFile, JobFilter, NewJob, Output, Result};
 
 /// The statements that read jobs with what belongs to them. Each takes the workspace, the greatest number
 /// of jobs, and what the condition asks for.
@@ -247,28 +247,6 @@ impl SqliteStore {
                     let (account, stored) = (row.try_get("account_id")?, row.try_get("stored")?);
                     admit(db, account, stored, slots, None, now).await?;
                     Ok(Some(before))
-                })
-            })
-            .await
-    }
-
-    pub(super) async fn remove_job(&self, workspace: WorkspaceId, job: JobId) -> Result<DeleteOutcome> {
-        self.writer
-            .write(move |db| {
-                Box::pin(async move {
-                    let row = sqlx::query("SELECT status FROM jobs WHERE id = $1 AND workspace_id = $2")
-                        .bind(job.to_string())
-                        .bind(workspace.to_string())
-                        .fetch_optional(&mut *db)
-                        .await?;
-                    let Some(row) = row else {
-                        return Ok(DeleteOutcome::NotFound);
-                    };
-                    if !word(&row, "status", JobStatus::parse)?.is_terminal() {
-                        return Ok(DeleteOutcome::NotEnded);
-                    }
-                    delete(db, job).await?;
-                    Ok(DeleteOutcome::Deleted)
                 })
             })
             .await
