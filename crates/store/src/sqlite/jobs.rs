@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use docmill_model::ids::{AccountId, FileId, JobId, NodeId, WorkspaceId};
-use docmill_model::job::{EventType, JobStatus, JobType, TaskState};
+use docmill_model::job::{EventType, JobStatus, JobType, ListingState, TaskState};
 use docmill_model::time::Micros;
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
@@ -294,6 +294,10 @@ fn job_record(row: &SqliteRow) -> Result<Job> {
         file_ids: Vec::new(),
         outputs: Vec::new(),
         from_sources: row.try_get("from_sources")?,
+        listing: row
+            .try_get::<Option<String>, _>("listing")?
+            .map(|_| word(row, "listing", ListingState::parse))
+            .transpose()?,
         destinations: json(row, "destinations")?,
         files_unchanged: count(row, "files_unchanged")?,
     })
