@@ -20,7 +20,10 @@ pub(crate) struct Row {
 /// A document's elements, in order.
 pub(crate) fn rows(document: &Document) -> Result<Vec<Row>> {
     let elements: Vec<Map<String, Value>> = serde_json::from_slice(&document.elements).map_err(|error| {
-        let reason = format!("the elements of {:?} are no JSON array of objects: {error}", document.name);
+        let reason = format!(
+            "the elements of {:?} are no JSON array of objects: {error}",
+            document.name
+        );
         ConnectorError::new(ErrorKind::Invalid, reason)
     })?;
     let mut seen: HashMap<String, u64> = HashMap::new();
@@ -94,7 +97,11 @@ mod tests {
     #[test]
     fn what_is_no_list_of_objects_is_refused() {
         for bad in ["", "{}", "[1]", "[{}", "[{}] x"] {
-            assert_eq!(rows(&document("1", bad)).err().unwrap().kind, ErrorKind::Invalid, "{bad}");
+            assert_eq!(
+                rows(&document("1", bad)).err().unwrap().kind,
+                ErrorKind::Invalid,
+                "{bad}"
+            );
         }
     }
 

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 pub use emulators::{Azurite, GcsEmulator, Moto};
 pub use postgres::Postgres;
+pub use process::free_port;
 
 /// The top of the workspace.
 fn root() -> PathBuf {

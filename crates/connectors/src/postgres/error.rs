@@ -32,7 +32,11 @@ fn transport(error: &tokio_postgres::Error) -> ErrorKind {
     }
     // The messages are the only way to tell these from a connection that broke.
     let text = error.to_string();
-    let for_good = ["error performing TLS handshake", "invalid configuration", "authentication error"];
+    let for_good = [
+        "error performing TLS handshake",
+        "invalid configuration",
+        "authentication error",
+    ];
     if for_good.iter().any(|known| text.contains(known)) {
         return ErrorKind::Invalid;
     }

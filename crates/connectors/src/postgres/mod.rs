@@ -61,8 +61,12 @@ pub(crate) const TYPE: ConnectorType = ConnectorType {
             PASSWORD,
             TABLE,
             BATCH,
-            Field::new("id_column", FieldKind::Text, "Column whose values name the rows; they must be unique.")
-                .default_text("id"),
+            Field::new(
+                "id_column",
+                FieldKind::Text,
+                "Column whose values name the rows; they must be unique.",
+            )
+            .default_text("id"),
             Field::new(
                 "fields",
                 FieldKind::TextList,

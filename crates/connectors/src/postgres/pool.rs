@@ -50,7 +50,12 @@ impl Pool {
     pub(super) fn new(environment: &Environment, settings: &Map<String, Value>) -> Result<Self> {
         let host = text(settings, "host");
         let root_cert = given(settings, "ssl_root_cert");
-        let tls = Tls::new(&text(settings, "sslmode"), root_cert.as_deref(), &host)?;
+        let tls = Tls::new(
+            &environment.egress,
+            &text(settings, "sslmode"),
+            root_cert.as_deref(),
+            &host,
+        )?;
         let mut config = Config::new();
         config
             .user(text(settings, "username"))
@@ -127,7 +132,10 @@ impl Pool {
                 tracing::debug!(%error, "a PostgreSQL connection ended");
             }
         });
-        client.batch_execute(SESSION).await.map_err(|error| failed(&what, &error))?;
+        client
+            .batch_execute(SESSION)
+            .await
+            .map_err(|error| failed(&what, &error))?;
         Ok(client)
     }
 }

@@ -107,7 +107,11 @@ impl Chosen {
         let version = if self.table.has_xmin {
             "tableoid::text || '.' || xmin::text".to_owned()
         } else {
-            let texts: Vec<_> = self.columns.iter().map(|column| format!("{}::text", column.quoted())).collect();
+            let texts: Vec<_> = self
+                .columns
+                .iter()
+                .map(|column| format!("{}::text", column.quoted()))
+                .collect();
             format!("md5(jsonb_build_array({})::text)", texts.join(", "))
         };
         let condition = if after {
@@ -131,7 +135,10 @@ impl Chosen {
                 _ => format!("convert_to({}::text, 'UTF8')", column.quoted()),
             })
             .collect();
-        let sizes: Vec<_> = values.iter().map(|value| format!("coalesce(octet_length({value}), 0)::bigint")).collect();
+        let sizes: Vec<_> = values
+            .iter()
+            .map(|value| format!("coalesce(octet_length({value}), 0)::bigint"))
+            .collect();
         let size = sizes.join(" + ");
         let guarded: Vec<_> = values
             .iter()
@@ -174,7 +181,10 @@ impl Chosen {
         }
         let mut csv = Vec::new();
         write_line(&mut csv, self.columns.iter().map(|column| column.name.as_bytes()));
-        write_line(&mut csv, values.iter().map(|value| value.as_deref().unwrap_or_default()));
+        write_line(
+            &mut csv,
+            values.iter().map(|value| value.as_deref().unwrap_or_default()),
+        );
         Ok(csv.into())
     }
 }
@@ -203,13 +213,19 @@ impl Source for PostgresSource {
         self.lookup.forget().await;
         self.with(async |client, chosen| {
             let fail = |error| failed(&format!("read table {}", chosen.table.name), &error);
-            let rows = client.query_typed(&chosen.list_statement(false, 1), &[]).await.map_err(fail)?;
+            let rows = client
+                .query_typed(&chosen.list_statement(false, 1), &[])
+                .await
+                .map_err(fail)?;
             if let Some(row) = rows.first() {
                 // One row that is too large is no reason to refuse the table, so no bytes are asked for.
                 let (id, none): (String, &str) = (get(row, 0)?, "-1");
                 let parameters: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 2] =
                     [(&id, Type::TEXT), (&none, Type::TEXT)];
-                client.query_typed(&chosen.fetch_statement(), &parameters).await.map_err(fail)?;
+                client
+                    .query_typed(&chosen.fetch_statement(), &parameters)
+                    .await
+                    .map_err(fail)?;
             }
             Ok(())
         })
@@ -218,7 +234,9 @@ impl Source for PostgresSource {
 
     fn list(&self, after: Option<String>) -> BoxStream<'_, Result<SourceObject>> {
         stream::try_unfold(Some(after), move |state| async move {
-            let Some(after) = state else { return Ok::<_, ConnectorError>(None) };
+            let Some(after) = state else {
+                return Ok::<_, ConnectorError>(None);
+            };
             let page = self.page(after).await?;
             let next = (page.len() == self.page).then(|| page.last().map(|last| Some(last.locator.clone())));
             Ok((!page.is_empty()).then(|| (stream::iter(page.into_iter().map(Ok)), next.flatten())))
@@ -236,7 +254,10 @@ impl Source for PostgresSource {
             let rows = client.query_typed(&chosen.fetch_statement(), &parameters).await;
             let rows = rows.map_err(|error| failed(&format!("read a row of table {table}"), &error))?;
             let (kind, message) = match rows.as_slice() {
-                [] => (ErrorKind::Missing, format!("table {table} has no row `{}` any more", object.locator)),
+                [] => (
+                    ErrorKind::Missing,
+                    format!("table {table} has no row `{}` any more", object.locator),
+                ),
                 [row] if get::<i64>(row, 0)? <= i64::try_from(max_bytes).unwrap_or(i64::MAX) => {
                     return chosen.content(row);
                 }

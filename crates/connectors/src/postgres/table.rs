@@ -73,7 +73,11 @@ impl Table {
     pub(super) fn require(&self, name: &str) -> Result<&Column> {
         self.column(name).ok_or_else(|| {
             let there: Vec<_> = self.columns.iter().map(|column| &*column.name).collect();
-            let message = format!("table {} has no column `{name}`; it has {}", self.name, there.join(", "));
+            let message = format!(
+                "table {} has no column `{name}`; it has {}",
+                self.name,
+                there.join(", ")
+            );
             ConnectorError::new(ErrorKind::Invalid, message)
         })
     }
@@ -111,7 +115,8 @@ pub(super) fn quote(name: &str) -> String {
 
 /// A value of an answer.
 pub(super) fn get<'a, T: tokio_postgres::types::FromSql<'a>>(row: &'a Row, index: usize) -> Result<T> {
-    row.try_get(index).map_err(|error| failed("read an answer of PostgreSQL", &error))
+    row.try_get(index)
+        .map_err(|error| failed("read an answer of PostgreSQL", &error))
 }
 
 /// A table that is looked up once.

@@ -5,12 +5,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use docmill_egress::Egress;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
-use rustls_platform_verifier::BuilderVerifierExt;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_postgres::config::SslMode;
@@ -29,8 +29,9 @@ pub(super) struct Tls {
 
 impl Tls {
     /// From the settings `sslmode` and `ssl_root_cert`.
-    pub(super) fn new(mode: &str, root_cert: Option<&str>, host: &str) -> Result<Self> {
+    pub(super) fn new(egress: &Egress, mode: &str, root_cert: Option<&str>, host: &str) -> Result<Self> {
         let invalid = |message: String| ConnectorError::new(ErrorKind::Invalid, message);
+        let unusable = |reason: String| invalid(format!("TLS can't be set up: {reason}"));
         let (mode, verify) = match mode {
             "disable" => (SslMode::Disable, false),
             "prefer" => (SslMode::Prefer, false),
@@ -41,19 +42,22 @@ impl Tls {
                 return Err(invalid(message));
             }
         };
-        let config = if verify { verified(root_cert) } else { unverified() };
-        let config = config.map_err(|reason| invalid(format!("TLS can't be set up: {reason}")))?;
+        let config = match (verify, root_cert) {
+            (true, None) => egress.tls_config()?,
+            (true, Some(pem)) => trusting(pem).map_err(unusable)?,
+            (false, _) => unverified().map_err(unusable)?,
+        };
         let name = ServerName::try_from(host.to_owned())
             .map_err(|_| invalid(format!("host `{host}` is neither a name nor an address")))?;
         Ok(Self {
             mode,
-            connector: TlsConnector::from(Arc::new(config)),
+            connector: TlsConnector::from(config),
             name,
         })
     }
 }
 
-type Configured = std::result::Result<ClientConfig, String>;
+type Configured = std::result::Result<Arc<ClientConfig>, String>;
 
 fn builder() -> std::result::Result<rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifier>, String> {
     ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -61,30 +65,31 @@ fn builder() -> std::result::Result<rustls::ConfigBuilder<ClientConfig, rustls::
         .map_err(|error| error.to_string())
 }
 
-fn verified(root_cert: Option<&str>) -> Configured {
-    let Some(pem) = root_cert else {
-        let builder = builder()?.with_platform_verifier().map_err(|error| error.to_string())?;
-        return Ok(builder.with_no_client_auth());
-    };
+/// Trusts the given authorities alone.
+fn trusting(pem: &str) -> Configured {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
         let certificate = certificate.map_err(|error| format!("ssl_root_cert: {error}"))?;
-        roots.add(certificate).map_err(|error| format!("ssl_root_cert: {error}"))?;
+        roots
+            .add(certificate)
+            .map_err(|error| format!("ssl_root_cert: {error}"))?;
     }
     if roots.is_empty() {
         return Err("ssl_root_cert holds no certificate".into());
     }
-    Ok(builder()?.with_root_certificates(roots).with_no_client_auth())
+    let config = builder()?.with_root_certificates(roots).with_no_client_auth();
+    Ok(Arc::new(config))
 }
 
 /// Encrypts without looking at who is on the other side, which is what `prefer` and `require` mean
 /// everywhere PostgreSQL is used.
 fn unverified() -> Configured {
     let verifier = AnyCertificate(ring::default_provider().signature_verification_algorithms);
-    Ok(builder()?
-        .dangerous()
+    let builder = builder()?.dangerous();
+    let config = builder
         .with_custom_certificate_verifier(Arc::new(verifier))
-        .with_no_client_auth())
+        .with_no_client_auth();
+    Ok(Arc::new(config))
 }
 
 #[derive(Debug)]

@@ -102,7 +102,7 @@ async fn scheduled_workflows_run_twice_through_a_kill_without_doubles() {
         &client,
         "/destinations",
         json!({"name": "table", "type": "postgres", "config": {
-            "host": "127.0.0.1", "port": postgres.port(), "database": Postgres::USER, "username": Postgres::USER,
+            "host": "127.0.0.1", "port": postgres.port(), "database": Postgres::DATABASE, "username": Postgres::USER,
             "password": Postgres::PASSWORD, "table_name": "elements", "batch_size": 50, "create_table": true}}),
     )
     .await;

@@ -118,11 +118,12 @@ fn a_bucket_to_a_table() {
     );
     assert!(fill.status.success(), "{}", stderr(&fill));
     let port = format!("port={}", postgres.port());
+    let password = format!("password={}", Postgres::PASSWORD);
     let mut args = vec!["--source", "s3://shelf/out", "--source-option", &endpoint];
     args.extend(bucket);
     args.extend(["--destination", "postgres"]);
     for option in [
-        "host=127.0.0.1", &port, "database=docmill", "username=docmill", "password=mill-4711",
+        "host=127.0.0.1", &port, "database=postgres", "username=postgres", &password,
         "table_name=elements", "batch_size=10", "create_table=true",
     ] {
         args.extend(["--destination-option", option]);
