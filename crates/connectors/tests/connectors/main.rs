@@ -3,3 +3,5 @@
 mod conformance;
 mod local;
 mod postgres;
+mod object;
+mod servers;
