@@ -2,6 +2,6 @@
 
 mod conformance;
 mod local;
-mod postgres;
 mod object;
+mod postgres;
 mod servers;

@@ -66,7 +66,12 @@ impl Folders {
                 if entry.path().is_dir() {
                     folders.push(entry.path());
                 } else {
-                    let below = entry.path().strip_prefix(&top).expect("below").to_string_lossy().into_owned();
+                    let below = entry
+                        .path()
+                        .strip_prefix(&top)
+                        .expect("below")
+                        .to_string_lossy()
+                        .into_owned();
                     found.insert(below, std::fs::read(entry.path()).expect("readable"));
                 }
             }
