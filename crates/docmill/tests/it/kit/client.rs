@@ -87,6 +87,8 @@ impl std::fmt::Display for Answer {
 
 impl Client {
     pub(crate) fn new(base: &str, key: &str, data_dir: &Path) -> Self {
+        // Fails when it was done before, which is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let http = reqwest::Client::builder()
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
