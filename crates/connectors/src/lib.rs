@@ -8,6 +8,8 @@ mod config;
 mod elsewhere;
 mod error;
 mod local;
+mod postgres;
+mod rows;
 mod settings;
 
 use std::path::PathBuf;
@@ -119,7 +121,7 @@ impl<T: ?Sized> std::fmt::Debug for Opener<T> {
 }
 
 /// Every connector type there is.
-pub const TYPES: &[ConnectorType] = &[local::TYPE];
+pub const TYPES: &[ConnectorType] = &[local::TYPE, postgres::TYPE];
 
 /// The connector type of this name in this role.
 pub fn find(role: ConnectorRole, name: &str) -> Option<&'static ConnectorType> {

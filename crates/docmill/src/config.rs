@@ -102,6 +102,14 @@ pub(crate) struct Connectors {
 pub(crate) struct Egress {
     pub(crate) danger_allow_cidrs: Vec<String>,
     pub(crate) allow_http: bool,
+    pub(crate) ca_file: PathBuf,
+}
+
+impl Egress {
+    /// The file of certificate authorities, if there is one.
+    pub(crate) fn ca_file(&self) -> Option<PathBuf> {
+        Some(self.ca_file.clone()).filter(|file| !file.as_os_str().is_empty())
+    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -367,6 +375,7 @@ impl Config {
             egress: docmill_egress::Egress::new(Policy {
                 allow,
                 allow_http: self.egress.allow_http,
+                ca_file: self.egress.ca_file(),
             }),
             local_roots: Some(self.connectors.local_roots.clone()),
             ambient_credentials: self.connectors.allow_ambient_credentials,

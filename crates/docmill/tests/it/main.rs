@@ -2,6 +2,7 @@
 
 mod access;
 mod cli;
+mod clock;
 mod corpus;
 mod crash;
 mod documentation;
@@ -15,4 +16,5 @@ mod names;
 mod outcomes;
 mod paths;
 mod requests;
+mod run;
 mod slow;

@@ -4,6 +4,7 @@ use sqlx::{AssertSqlSafe, Row};
 
 use super::FIVE;
 use crate::sqlite::claims::{ABANDONED, CLAIM, CLAIMABLE};
+use crate::sqlite::deletion::EXPIRED;
 use crate::sqlite::jobs::{LIST, LIST_IN_STATUS, LIST_OF_WORKFLOW, ONE};
 use crate::sqlite::keys::{PRINCIPAL_BY_HASH, PRINCIPAL_BY_KEY};
 use crate::sqlite::lifecycle::NEXT_WAITING;
@@ -45,7 +46,7 @@ async fn hot_statements_use_indexes() {
         NEXT_WAITING,
         PRINCIPAL_BY_HASH,
         PRINCIPAL_BY_KEY,
-        upkeep::EXPIRED,
+        EXPIRED,
         upkeep::REFERRED,
         upkeep::COUNTS,
     ];
