@@ -18,6 +18,8 @@ mod retry;
 mod runner;
 mod running;
 pub mod schedule;
+#[cfg(test)]
+mod tests;
 mod upkeep;
 mod vault;
 mod worker;
