@@ -15,7 +15,7 @@ use crate::kit::{Client, Server, partition_node, until};
 const OBJECTS: usize = 120;
 
 async fn put(moto: &Moto, path: &str, body: String) {
-    let _ = rustls::crypto::ring::default_provider().install_default();
+    crate::kit::install_cryptography();
     let answer = reqwest::Client::new()
         .put(format!("{}/{path}", moto.endpoint()))
         .body(body)

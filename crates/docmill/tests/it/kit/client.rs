@@ -87,8 +87,7 @@ impl std::fmt::Display for Answer {
 
 impl Client {
     pub(crate) fn new(base: &str, key: &str, data_dir: &Path) -> Self {
-        // Fails when it was done before, which is as good.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        super::install_cryptography();
         let http = reqwest::Client::builder()
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
