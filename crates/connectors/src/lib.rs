@@ -7,9 +7,12 @@
 mod config;
 mod elsewhere;
 mod error;
+mod http;
 mod local;
 mod postgres;
+mod qdrant;
 mod rows;
+mod search;
 mod settings;
 
 use std::path::PathBuf;
@@ -121,7 +124,13 @@ impl<T: ?Sized> std::fmt::Debug for Opener<T> {
 }
 
 /// Every connector type there is.
-pub const TYPES: &[ConnectorType] = &[local::TYPE, postgres::TYPE];
+pub const TYPES: &[ConnectorType] = &[
+    local::TYPE,
+    postgres::TYPE,
+    search::ELASTICSEARCH,
+    search::OPENSEARCH,
+    qdrant::TYPE,
+];
 
 /// The connector type of this name in this role.
 pub fn find(role: ConnectorRole, name: &str) -> Option<&'static ConnectorType> {

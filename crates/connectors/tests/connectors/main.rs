@@ -1,5 +1,8 @@
 //! Every connector against the service it is for, or a strict double of it: one suite for all.
 
 mod conformance;
+mod double;
 mod local;
 mod postgres;
+mod qdrant;
+mod search;
