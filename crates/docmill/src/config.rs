@@ -362,7 +362,12 @@ impl Config {
 
     /// What connectors may use.
     pub(crate) fn environment(&self) -> Result<Environment, ConfigError> {
-        let allow = self.egress.danger_allow_cidrs.iter().map(|text| cidr(text)).collect::<Result<_, _>>()?;
+        let allow = self
+            .egress
+            .danger_allow_cidrs
+            .iter()
+            .map(|text| cidr(text))
+            .collect::<Result<_, _>>()?;
         for root in &self.connectors.local_roots {
             if !root.is_absolute() {
                 return Err(ConfigError::Invalid {

@@ -75,14 +75,7 @@ pub(crate) fn run(config: &Config) -> Result<ExitCode, Failure> {
         let environment = config.environment()?;
         warn_of_dangers(config, &environment);
         let vault = setup::vault(config)?;
-        let engine = Engine::new(
-            store.clone(),
-            blobs,
-            runner,
-            environment,
-            vault,
-            config.engine_config(),
-        );
+        let engine = Engine::new(store.clone(), blobs, runner, environment, vault, config.engine_config());
         let api = ApiConfig {
             key_headers: config
                 .auth
@@ -149,8 +142,10 @@ fn warn_of_dangers(config: &Config, environment: &Environment) {
         tracing::warn!("connectors may use plain http (setting `egress.allow_http`)");
     }
     if environment.ambient_credentials {
-        tracing::warn!("whoever may create connectors can use this machine's cloud credentials \
-             (setting `connectors.allow_ambient_credentials`)");
+        tracing::warn!(
+            "whoever may create connectors can use this machine's cloud credentials \
+             (setting `connectors.allow_ambient_credentials`)"
+        );
     }
 }
 

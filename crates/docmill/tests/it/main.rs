@@ -3,6 +3,7 @@
 mod access;
 mod cli;
 mod clock;
+mod connectors;
 mod corpus;
 mod crash;
 mod documentation;
@@ -17,4 +18,9 @@ mod outcomes;
 mod paths;
 mod requests;
 mod run;
+mod runs;
+mod schedules;
+mod secrets;
 mod slow;
+mod workflow_list;
+mod workflows;

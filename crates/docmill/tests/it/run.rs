@@ -31,8 +31,14 @@ fn files() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::create_dir_all(folder.path().join("in/deep")).expect("a folder");
     for (name, bytes) in [
-        ("in/a.html", "<h1>First</h1><p>A paragraph that is long enough to be one.</p>"),
-        ("in/deep/b.md", "# Second\n\nAnother paragraph that is long enough to be one.\n"),
+        (
+            "in/a.html",
+            "<h1>First</h1><p>A paragraph that is long enough to be one.</p>",
+        ),
+        (
+            "in/deep/b.md",
+            "# Second\n\nAnother paragraph that is long enough to be one.\n",
+        ),
     ] {
         std::fs::write(folder.path().join(name), bytes).expect("a file");
     }
@@ -49,7 +55,10 @@ fn a_folder_to_a_folder_and_again() {
     let before = elements(&path);
     assert_eq!(text(&before[0]["text"]), "Second");
     assert_eq!(text(&before[0]["metadata"]["filename"]), "b.md");
-    assert!(before[0]["metadata"]["data_source"]["version"].is_string(), "{before:?}");
+    assert!(
+        before[0]["metadata"]["data_source"]["version"].is_string(),
+        "{before:?}"
+    );
     let second = run(folder.path(), &["--source", "in", "--destination", "out"]);
     assert!(second.status.success(), "{}", stderr(&second));
     let ids = |elements: &[Value]| elements.iter().map(|e| e["element_id"].clone()).collect::<Vec<_>>();
@@ -72,7 +81,10 @@ fn a_bad_file_is_told_and_the_others_go_on() {
     );
     assert_eq!(output.status.code(), Some(1));
     let told = stderr(&output);
-    assert!(told.contains("error: broken.docx: ") && told.contains("1 failed"), "{told}");
+    assert!(
+        told.contains("error: broken.docx: ") && told.contains("1 failed"),
+        "{told}"
+    );
     let chunks = elements(&folder.path().join("out/a.html.json"));
     assert_eq!(text(&chunks[0]["type"]), "CompositeElement");
 }
@@ -84,10 +96,36 @@ fn what_can_not_work_is_said_before_anything_is_done() {
         (&["--source", "ftp://x/y", "--destination", "out"][..], "ftp://x/y"),
         (&["--source", "missing", "--destination", "out"], "missing"),
         (&["--source", "in", "--destination", "postgres"], "host"),
-        (&["--source", "in", "--destination", "out", "--source-option", "recursive=perhaps"], "recursive"),
-        (&["--source", "in", "--destination", "out", "--source-option", "depth=1"], "depth"),
-        (&["--source", "in", "--destination", "out", "--nodes", "none.json"], "none.json"),
-        (&["--source", "s3://b", "--destination", "out", "--source-option", "key=env:NOT_THERE"], "NOT_THERE"),
+        (
+            &[
+                "--source",
+                "in",
+                "--destination",
+                "out",
+                "--source-option",
+                "recursive=perhaps",
+            ],
+            "recursive",
+        ),
+        (
+            &["--source", "in", "--destination", "out", "--source-option", "depth=1"],
+            "depth",
+        ),
+        (
+            &["--source", "in", "--destination", "out", "--nodes", "none.json"],
+            "none.json",
+        ),
+        (
+            &[
+                "--source",
+                "s3://b",
+                "--destination",
+                "out",
+                "--source-option",
+                "key=env:NOT_THERE",
+            ],
+            "NOT_THERE",
+        ),
     ] {
         let output = run(folder.path(), args);
         assert!(!output.status.success(), "{args:?}");
@@ -101,10 +139,18 @@ fn a_bucket_to_a_table() {
     let (moto, postgres) = (Moto::start(), Postgres::start());
     let folder = files();
     let endpoint = format!("endpoint_url={}", moto.endpoint());
-    let bucket = ["--source-option", "key=test", "--source-option", "secret=env:SECRET_OF_TEST"];
+    let bucket = [
+        "--source-option",
+        "key=test",
+        "--source-option",
+        "secret=env:SECRET_OF_TEST",
+    ];
     // Filled by the program itself: any source, any destination.
     let made = Command::new("python3")
-        .args(["-c", "import sys, urllib.request as u; u.urlopen(u.Request(sys.argv[1], method='PUT'))"])
+        .args([
+            "-c",
+            "import sys, urllib.request as u; u.urlopen(u.Request(sys.argv[1], method='PUT'))",
+        ])
         .arg(format!("{}/shelf", moto.endpoint()))
         .status()
         .expect("python3 runs");
@@ -112,8 +158,16 @@ fn a_bucket_to_a_table() {
     let fill = run(
         folder.path(),
         &[
-            "--source", "in", "--destination", "s3://shelf/out", "--destination-option", &endpoint,
-            "--destination-option", "key=test", "--destination-option", "secret=env:SECRET_OF_TEST",
+            "--source",
+            "in",
+            "--destination",
+            "s3://shelf/out",
+            "--destination-option",
+            &endpoint,
+            "--destination-option",
+            "key=test",
+            "--destination-option",
+            "secret=env:SECRET_OF_TEST",
         ],
     );
     assert!(fill.status.success(), "{}", stderr(&fill));
@@ -123,8 +177,14 @@ fn a_bucket_to_a_table() {
     args.extend(bucket);
     args.extend(["--destination", "postgres"]);
     for option in [
-        "host=127.0.0.1", &port, "database=postgres", "username=postgres", &password,
-        "table_name=elements", "batch_size=10", "create_table=true",
+        "host=127.0.0.1",
+        &port,
+        "database=postgres",
+        "username=postgres",
+        &password,
+        "table_name=elements",
+        "batch_size=10",
+        "create_table=true",
     ] {
         args.extend(["--destination-option", option]);
     }

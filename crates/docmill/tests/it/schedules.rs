@@ -41,10 +41,22 @@ async fn words_cron_and_the_answers_own_shape_are_read() {
         ("30 6 * * 1-5", "30 6 * * 1-5"),
     ] {
         let created = scheduled(&client, &source, json!({"schedule": word})).await;
-        assert_eq!(created["schedule"], json!({"crontab_entries": [{"cron_expression": cron}]}), "{word}");
-        let runs: Vec<_> = created["next_runs"].as_array().expect("a list").iter().map(text).collect();
+        assert_eq!(
+            created["schedule"],
+            json!({"crontab_entries": [{"cron_expression": cron}]}),
+            "{word}"
+        );
+        let runs: Vec<_> = created["next_runs"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(text)
+            .collect();
         assert_eq!(runs.len(), 5, "{word}");
-        assert!(runs.is_sorted() && runs[0] > text(&created["created_at"]), "{word}: {runs:?}");
+        assert!(
+            runs.is_sorted() && runs[0] > text(&created["created_at"]),
+            "{word}: {runs:?}"
+        );
         assert!(runs.iter().all(|run| run.ends_with(":00.000Z")), "{runs:?}");
         let again = scheduled(&client, &source, json!({"schedule": created["schedule"]})).await;
         assert_eq!(again["schedule"], created["schedule"]);
@@ -58,7 +70,12 @@ async fn a_schedule_is_read_on_the_clock_of_its_time_zone() {
     let client = server.client();
     let source = client.local("source", &folders.folder("in")).await;
     // Zones without daylight saving, so that the expectation holds all year.
-    for (zone, hour) in [("UTC", "T09:30"), ("Asia/Tokyo", "T00:30"), ("Asia/Kolkata", "T04:00"), ("Etc/GMT+5", "T14:30")] {
+    for (zone, hour) in [
+        ("UTC", "T09:30"),
+        ("Asia/Tokyo", "T00:30"),
+        ("Asia/Kolkata", "T04:00"),
+        ("Etc/GMT+5", "T14:30"),
+    ] {
         let created = scheduled(&client, &source, json!({"schedule": "30 9 * * *", "timezone": zone})).await;
         assert_eq!(created["timezone"], zone);
         for run in created["next_runs"].as_array().expect("a list") {
@@ -105,14 +122,23 @@ async fn nonsense_is_refused_and_the_answer_teaches() {
         json!({"crontab_entries": [{"cron_expression": "0 0 * * *"}, {"cron_expression": "0 1 * * *"}]}),
         json!({"crontab_entries": {"cron_expression": "0 0 * * *"}}),
     ] {
-        let answer = client.post_json("/workflows", &body(&source, json!({"schedule": schedule}))).await;
+        let answer = client
+            .post_json("/workflows", &body(&source, json!({"schedule": schedule})))
+            .await;
         assert_eq!(places(&answer), ["body.schedule"], "{schedule}");
         let message = answer.json()["detail"][0]["msg"].clone();
         let message = text(&message);
         let teaches = message.contains("daily") && message.contains("cron") || message.contains("cron_expression");
         assert!(teaches && message.len() < 1_000, "{schedule}: {message}");
     }
-    for zone in [json!(""), json!("Mars/Base"), json!("+02:00"), json!(1), json!("../../etc/passwd"), json!("x".repeat(100_000))] {
+    for zone in [
+        json!(""),
+        json!("Mars/Base"),
+        json!("+02:00"),
+        json!(1),
+        json!("../../etc/passwd"),
+        json!("x".repeat(100_000)),
+    ] {
         let change = json!({"schedule": "daily", "timezone": zone});
         let answer = client.post_json("/workflows", &body(&source, change)).await;
         assert_eq!(places(&answer), ["body.timezone"], "{zone}");
@@ -133,9 +159,15 @@ async fn a_workflow_without_source_has_no_schedule() {
     for (name, value) in [("timezone", "UTC"), ("schedule_overlap", "skip")] {
         let mut body = custom_workflow("w");
         body[name] = json!(value);
-        assert_eq!(places(&client.post_json("/workflows", &body).await), [format!("body.{name}")]);
+        assert_eq!(
+            places(&client.post_json("/workflows", &body).await),
+            [format!("body.{name}")]
+        );
     }
     let source = client.local("source", &folders.folder("in")).await;
     let inactive = scheduled(&client, &source, json!({"schedule": "daily", "state": "inactive"})).await;
-    assert_eq!((&inactive["status"], &inactive["next_runs"]), (&json!("inactive"), &json!([])));
+    assert_eq!(
+        (&inactive["status"], &inactive["next_runs"]),
+        (&json!("inactive"), &json!([]))
+    );
 }

@@ -44,7 +44,16 @@ async fn a_workflow_is_created_read_changed_and_deleted() {
     let mut body = piped_workflow("My First: Workflow", &source, &destination);
     body["schedule"] = json!("daily");
     // What a client has no say in.
-    for name in ["id", "created_at", "updated_at", "deleted_at", "status", "workspace_id", "next_runs", "unknown"] {
+    for name in [
+        "id",
+        "created_at",
+        "updated_at",
+        "deleted_at",
+        "status",
+        "workspace_id",
+        "next_runs",
+        "unknown",
+    ] {
         body[name] = json!("01980000-0000-7000-8000-00000000abcd");
     }
     let created = client.workflow(&body).await;
@@ -55,11 +64,23 @@ async fn a_workflow_is_created_read_changed_and_deleted() {
     assert_eq!(created["sources"], json!([source]));
     assert_eq!(created["destinations"], json!([destination]));
     assert_eq!(created["workflow_type"], "custom");
-    assert_eq!(created["schedule"], json!({"crontab_entries": [{"cron_expression": "0 0 * * *"}]}));
-    assert_eq!((&created["timezone"], &created["schedule_overlap"]), (&json!("UTC"), &json!("skip")));
+    assert_eq!(
+        created["schedule"],
+        json!({"crontab_entries": [{"cron_expression": "0 0 * * *"}]})
+    );
+    assert_eq!(
+        (&created["timezone"], &created["schedule_overlap"]),
+        (&json!("UTC"), &json!("skip"))
+    );
     assert_eq!(created["status"], "active");
-    assert_eq!((&created["reprocess_all"], &created["delete_removed_files"]), (&json!(false), &json!(false)));
-    assert_eq!((&created["updated_at"], &created["deleted_at"]), (&Value::Null, &Value::Null));
+    assert_eq!(
+        (&created["reprocess_all"], &created["delete_removed_files"]),
+        (&json!(false), &json!(false))
+    );
+    assert_eq!(
+        (&created["updated_at"], &created["deleted_at"]),
+        (&Value::Null, &Value::Null)
+    );
     assert!(text(&created["created_at"]).ends_with('Z'));
     let node = &created["workflow_nodes"][0];
     assert!(node["id"].is_string(), "{node}");
@@ -71,7 +92,10 @@ async fn a_workflow_is_created_read_changed_and_deleted() {
     }
     assert_eq!(client.get("/api/v1/workflows/").await.ok(), json!([created]));
 
-    let changed = client.put_json(&format!("/workflows/{id}"), &json!({"name": "Other"})).await.ok();
+    let changed = client
+        .put_json(&format!("/workflows/{id}"), &json!({"name": "Other"}))
+        .await
+        .ok();
     let mut expected = created.clone();
     expected["name"] = json!("Other");
     expected["updated_at"] = changed["updated_at"].clone();
@@ -83,15 +107,23 @@ async fn a_workflow_is_created_read_changed_and_deleted() {
     assert_eq!(client.delete(&format!("/workflows/{id}")).await.ok(), json!({}));
     for path in ["", "/run"] {
         let method = if path.is_empty() { Method::GET } else { Method::POST };
-        let answer = client.send(client.request(method, &format!("/workflows/{id}{path}"))).await;
+        let answer = client
+            .send(client.request(method, &format!("/workflows/{id}{path}")))
+            .await;
         assert_eq!(answer.error(404, "not_found")["detail"], "Workflow not found");
     }
-    client.put_json(&format!("/workflows/{id}"), &json!({})).await.error(404, "not_found");
+    client
+        .put_json(&format!("/workflows/{id}"), &json!({}))
+        .await
+        .error(404, "not_found");
     client.delete(&format!("/workflows/{id}")).await.error(404, "not_found");
     assert_eq!(client.get("/workflows").await.ok(), json!([]));
     let deleted = client.get("/workflows?show_only_soft_deleted=true").await.ok();
     assert_eq!(deleted[0]["id"], created["id"]);
-    assert!(deleted[0]["deleted_at"].is_string() && deleted[0]["next_runs"] == json!([]), "{deleted}");
+    assert!(
+        deleted[0]["deleted_at"].is_string() && deleted[0]["next_runs"] == json!([]),
+        "{deleted}"
+    );
     // Its key is free again.
     let again = client.workflow(&custom_workflow("My first workflow")).await;
     assert_eq!(again["key"], "my-first-workflow");
@@ -115,15 +147,30 @@ async fn only_given_fields_change_and_null_takes_away() {
     let change = async |body: Value| client.put_json(&path, &body).await.ok();
 
     let same = change(json!({})).await;
-    for name in ["name", "sources", "destinations", "schedule", "timezone", "schedule_overlap", "status", "key"] {
+    for name in [
+        "name",
+        "sources",
+        "destinations",
+        "schedule",
+        "timezone",
+        "schedule_overlap",
+        "status",
+        "key",
+    ] {
         assert_eq!(same[name], created[name], "{name}");
     }
-    assert_eq!((&same["reprocess_all"], &same["delete_removed_files"]), (&json!(true), &json!(true)));
+    assert_eq!(
+        (&same["reprocess_all"], &same["delete_removed_files"]),
+        (&json!(true), &json!(true))
+    );
     // A null where nothing can be taken away counts as absent, as generated clients send it.
     let nulls = json!({"name": null, "workflow_type": null, "workflow_nodes": null, "template_id": null,
         "reprocess_all": null, "state": null, "timezone": null, "key": null});
     let same = change(nulls).await;
-    assert_eq!((&same["name"], &same["workflow_nodes"]), (&created["name"], &created["workflow_nodes"]));
+    assert_eq!(
+        (&same["name"], &same["workflow_nodes"]),
+        (&created["name"], &created["workflow_nodes"])
+    );
 
     let changed = change(json!({"timezone": "Asia/Tokyo"})).await;
     assert_eq!(changed["timezone"], "Asia/Tokyo");
@@ -138,7 +185,10 @@ async fn only_given_fields_change_and_null_takes_away() {
     assert_eq!(changed["workflow_nodes"], created["workflow_nodes"], "node ids stay");
 
     let inactive = change(json!({"state": "inactive"})).await;
-    assert_eq!((&inactive["status"], &inactive["next_runs"]), (&json!("inactive"), &json!([])));
+    assert_eq!(
+        (&inactive["status"], &inactive["next_runs"]),
+        (&json!("inactive"), &json!([]))
+    );
     let answer = client.post(&format!("{path}/run")).await;
     answer.error(409, "workflow_state_conflict");
     assert_eq!(change(json!({"state": "active"})).await["status"], "active");
@@ -165,7 +215,10 @@ async fn only_given_fields_change_and_null_takes_away() {
         (json!({"template_id": "nothing"}), "body.template_id"),
         (json!({"schedule": "daily"}), "body.schedule"),
         (json!({"timezone": "UTC"}), "body.timezone"),
-        (json!({"source_id": "01980000-0000-7000-8000-00000000abcd"}), "body.source_id"),
+        (
+            json!({"source_id": "01980000-0000-7000-8000-00000000abcd"}),
+            "body.source_id",
+        ),
         // A destination is no source.
         (json!({"source_id": destination}), "body.source_id"),
     ] {
@@ -186,7 +239,10 @@ async fn types_stand_for_chains() {
         let created = client.workflow(&json!({"name": kind, "workflow_type": kind})).await;
         let node = &created["workflow_nodes"][0];
         assert_eq!(created["workflow_type"], kind);
-        assert_eq!((&node["type"], &node["subtype"]), (&json!("partition"), &json!(subtype)));
+        assert_eq!(
+            (&node["type"], &node["subtype"]),
+            (&json!("partition"), &json!(subtype))
+        );
         assert_eq!(node["settings"]["strategy"], strategy);
         let own = json!({"name": kind, "workflow_type": kind, "workflow_nodes": [partition_node()]});
         let created = client.workflow(&own).await;
@@ -208,14 +264,23 @@ async fn types_stand_for_chains() {
             json!({"name": "w", "workflow_type": "template", "template_id": "nothing"}),
             "body.template_id",
         ),
-        (json!({"name": "w", "workflow_type": "template", "template_id": 7}), "body.template_id"),
+        (
+            json!({"name": "w", "workflow_type": "template", "template_id": 7}),
+            "body.template_id",
+        ),
     ] {
-        assert!(places(&client.post_json("/workflows", &body).await).contains(&place.to_owned()), "{body}");
+        assert!(
+            places(&client.post_json("/workflows", &body).await).contains(&place.to_owned()),
+            "{body}"
+        );
     }
     let lacking = json!({"name": "w", "workflow_type": "template", "template_id": "hi_res_and_enrichment"});
     let answer = client.post_json("/workflows", &lacking).await;
     let body = answer.error(422, "chain_invalid");
-    assert!(text(&body["detail"][0]["msg"]).contains("openai_image_description"), "{answer}");
+    assert!(
+        text(&body["detail"][0]["msg"]).contains("openai_image_description"),
+        "{answer}"
+    );
 }
 
 #[tokio::test]
@@ -225,7 +290,10 @@ async fn generated_clients_read_custom_where_the_type_is_template() {
     let template = json!({"name": "t", "workflow_type": "template", "template_id": "hi_res_partition"});
     let id = text(&client.workflow(&template).await["id"]).to_owned();
     for (agent, word) in [
-        ("speakeasy-sdk/python 0.46.4 2.680.0 1.2.31 unstructured-client", "custom"),
+        (
+            "speakeasy-sdk/python 0.46.4 2.680.0 1.2.31 unstructured-client",
+            "custom",
+        ),
         ("speakeasy-sdk", "template"),
         ("curl/8.0", "template"),
     ] {
@@ -233,7 +301,11 @@ async fn generated_clients_read_custom_where_the_type_is_template() {
         let read = client.send(request.header("user-agent", agent)).await.ok();
         let request = client.request(Method::GET, "/workflows");
         let listed = client.send(request.header("user-agent", agent)).await.ok();
-        assert_eq!((&read["workflow_type"], &listed[0]["workflow_type"]), (&json!(word), &json!(word)), "{agent}");
+        assert_eq!(
+            (&read["workflow_type"], &listed[0]["workflow_type"]),
+            (&json!(word), &json!(word)),
+            "{agent}"
+        );
     }
 }
 
@@ -242,17 +314,44 @@ async fn names_and_keys_are_checked() {
     let server = Server::start().await;
     let client = server.client();
     let long = "ä".repeat(255);
-    for name in [long.as_str(), "'; DROP TABLE workflows; --", "日本語 🙂", "<script>alert(1)</script>", "${HOME}"] {
+    for name in [
+        long.as_str(),
+        "'; DROP TABLE workflows; --",
+        "日本語 🙂",
+        "<script>alert(1)</script>",
+        "${HOME}",
+    ] {
         let created = client.workflow(&custom_workflow(name)).await;
         assert_eq!(created["name"], name);
-        assert_eq!(client.get(&format!("/workflows/{}", text(&created["key"]))).await.ok(), created);
+        assert_eq!(
+            client.get(&format!("/workflows/{}", text(&created["key"]))).await.ok(),
+            created
+        );
     }
-    for name in [json!(""), json!(" \t"), json!("x".repeat(256)), json!("x".repeat(500_000)), json!("a\r\nb"),
-        json!("a\u{0}"), json!("\u{1b}[2J"), json!(7), json!({}), Value::Null] {
-        assert_eq!(refused(&client, |body| body["name"] = name.clone()).await, ["body.name"], "{name}");
+    for name in [
+        json!(""),
+        json!(" \t"),
+        json!("x".repeat(256)),
+        json!("x".repeat(500_000)),
+        json!("a\r\nb"),
+        json!("a\u{0}"),
+        json!("\u{1b}[2J"),
+        json!(7),
+        json!({}),
+        Value::Null,
+    ] {
+        assert_eq!(
+            refused(&client, |body| body["name"] = name.clone()).await,
+            ["body.name"],
+            "{name}"
+        );
     }
     for key in ["", "-a", "a-", "a--b", "A", "a b", "ä", "a/b", "..", &"x".repeat(64)] {
-        assert_eq!(refused(&client, |body| body["key"] = json!(key)).await, ["body.key"], "{key}");
+        assert_eq!(
+            refused(&client, |body| body["key"] = json!(key)).await,
+            ["body.key"],
+            "{key}"
+        );
     }
     let mut body = custom_workflow("same name");
     assert_eq!(client.workflow(&body).await["key"], "same-name");
@@ -284,9 +383,18 @@ async fn chains_and_fields_that_are_wrong_are_told_with_their_place() {
         (json!([1]), "body.workflow_nodes.0"),
         (json!([node(json!({"id": "7"}))]), "body.workflow_nodes.0.id"),
         (json!([node(json!({"id": id})), chunk]), "body.workflow_nodes.1.id"),
-        (json!([node(json!({"subtype": "magic"}))]), "body.workflow_nodes.0.subtype"),
-        (json!([node(json!({"settings": {"strategy": "psychic"}}))]), "body.workflow_nodes.0.settings.strategy"),
-        (json!([partition_node(), {"name": "e", "type": "embed", "subtype": "voyageai"}]), "body.workflow_nodes.1.subtype"),
+        (
+            json!([node(json!({"subtype": "magic"}))]),
+            "body.workflow_nodes.0.subtype",
+        ),
+        (
+            json!([node(json!({"settings": {"strategy": "psychic"}}))]),
+            "body.workflow_nodes.0.settings.strategy",
+        ),
+        (
+            json!([partition_node(), {"name": "e", "type": "embed", "subtype": "voyageai"}]),
+            "body.workflow_nodes.1.subtype",
+        ),
     ] {
         let mut body = custom_workflow("w");
         body["workflow_nodes"] = nodes.clone();
@@ -332,7 +440,18 @@ async fn bodies_that_are_no_object_of_json_are_refused_quickly() {
         "]".repeat(10_000)
     );
     for path in ["/workflows", "/sources", "/destinations"] {
-        for body in ["", "{", "[]", "null", "1", "{\"name\": NaN}", "{\"name\": 1e999}", "{} {}", &deep, &deep_settings] {
+        for body in [
+            "",
+            "{",
+            "[]",
+            "null",
+            "1",
+            "{\"name\": NaN}",
+            "{\"name\": 1e999}",
+            "{} {}",
+            &deep,
+            &deep_settings,
+        ] {
             let started = Instant::now();
             let answer = client.send_text(Method::POST, path, body.to_owned()).await;
             answer.error(422, "validation_failed");
@@ -340,13 +459,26 @@ async fn bodies_that_are_no_object_of_json_are_refused_quickly() {
             assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
         }
         let large = format!("{{\"name\": \"{}\"}}", "x".repeat(1_200_000));
-        client.send_text(Method::POST, path, large).await.error(413, "request_too_large");
-        let request = client.request(Method::POST, path).header("content-type", "text/plain").body("{}");
+        client
+            .send_text(Method::POST, path, large)
+            .await
+            .error(413, "request_too_large");
+        let request = client
+            .request(Method::POST, path)
+            .header("content-type", "text/plain")
+            .body("{}");
         client.send(request).await.error(415, "unsupported_media_type");
         let request = client.request(Method::POST, path).body("{\"name\": 7}");
-        assert!(places(&client.send(request).await).contains(&"body.name".to_owned()), "without a content type");
-        let request = client.request(Method::POST, path).header("content-type", "application/json");
-        let answer = client.send(request.body(vec![b'{', b'"', 0xff, b'"', b':', b'1', b'}'])).await;
+        assert!(
+            places(&client.send(request).await).contains(&"body.name".to_owned()),
+            "without a content type"
+        );
+        let request = client
+            .request(Method::POST, path)
+            .header("content-type", "application/json");
+        let answer = client
+            .send(request.body(vec![b'{', b'"', 0xff, b'"', b':', b'1', b'}']))
+            .await;
         answer.error(422, "validation_failed");
     }
 }
@@ -357,35 +489,62 @@ async fn a_workflow_without_source_takes_files_when_it_is_run() {
     let client = server.client();
     let workflow = client.workflow(&custom_workflow("by hand")).await;
     let id = text(&workflow["id"]);
-    let files = [File::new("a.html", html("first", 3)), File::new("b ü.html", html("second", 2))];
+    let files = [
+        File::new("a.html", html("first", 3)),
+        File::new("b ü.html", html("second", 2)),
+    ];
     let answer = client.send(client.run_request(id, &files)).await;
     assert_eq!(answer.status, 202, "{answer}");
     let started = answer.json();
-    assert!(["SCHEDULED", "IN_PROGRESS"].contains(&text(&started["status"])), "{started}");
+    assert!(
+        ["SCHEDULED", "IN_PROGRESS"].contains(&text(&started["status"])),
+        "{started}"
+    );
     assert_eq!(started["job_type"], "persistent");
-    assert_eq!((&started["workflow_id"], &started["workflow_name"]), (&workflow["id"], &workflow["name"]));
+    assert_eq!(
+        (&started["workflow_id"], &started["workflow_name"]),
+        (&workflow["id"], &workflow["name"])
+    );
     let job = client.ended(text(&started["id"])).await;
     assert_eq!(job["status"], "COMPLETED");
     let ids = file_ids(&job);
     assert_eq!(ids.len(), 2);
     assert!(client.text(text(&job["id"]), &ids[1]).await.contains("second"));
-    assert_eq!(job["output_node_files"][0]["node_id"], workflow["workflow_nodes"][0]["id"]);
+    assert_eq!(
+        job["output_node_files"][0]["node_id"],
+        workflow["workflow_nodes"][0]["id"]
+    );
     let by_key = client.post("/workflows/by-hand/run").await;
     assert_eq!(by_key.status, 202, "without any file: {by_key}");
     let empty = client.ended(text(&by_key.json()["id"])).await;
-    assert_eq!((&empty["status"], &empty["input_file_ids"]), (&json!("COMPLETED"), &json!([])));
+    assert_eq!(
+        (&empty["status"], &empty["input_file_ids"]),
+        (&json!("COMPLETED"), &json!([]))
+    );
     let listed = client.get(&format!("/jobs?workflow_id={id}")).await.ok();
     assert_eq!(listed.as_array().map(Vec::len), Some(2));
 
     let many: Vec<_> = (0..11).map(|n| File::new(format!("{n}.html"), html("x", 1))).collect();
-    client.send(client.run_request(id, &many)).await.error(422, "too_many_files");
+    client
+        .send(client.run_request(id, &many))
+        .await
+        .error(422, "too_many_files");
     let large = [File::new("large.html", vec![b'x'; 200_000])];
-    client.send(client.run_request(id, &large)).await.error(413, "file_too_large");
+    client
+        .send(client.run_request(id, &large))
+        .await
+        .error(413, "file_too_large");
     let request = client.request(Method::POST, &format!("/workflows/{id}/run"));
-    let answer = client.send(request.header("content-type", "text/csv").body("1,2")).await;
+    let answer = client
+        .send(request.header("content-type", "text/csv").body("1,2"))
+        .await;
     answer.error(415, "unsupported_media_type");
     for input in server.files_below("blobs/in") {
-        assert!(ids.iter().any(|id| input.ends_with(id)), "{} was left behind", input.display());
+        assert!(
+            ids.iter().any(|id| input.ends_with(id)),
+            "{} was left behind",
+            input.display()
+        );
     }
 }
 
@@ -398,7 +557,9 @@ async fn a_workflow_with_a_source_takes_no_files() {
     let mut body = custom_workflow("w");
     body["source_id"] = json!(source);
     let id = text(&client.workflow(&body).await["id"]).to_owned();
-    let answer = client.send(client.run_request(&id, &[File::new("a.html", html("a", 1))])).await;
+    let answer = client
+        .send(client.run_request(&id, &[File::new("a.html", html("a", 1))]))
+        .await;
     assert_eq!(places(&answer), ["body.input_files"]);
     assert_eq!(client.get("/jobs").await.ok(), json!([]));
     assert!(server.files_below("blobs/in").is_empty());
@@ -411,10 +572,17 @@ async fn workflows_of_jobs_over_local_files_are_hidden() {
     let job = client.run(&crate::kit::partition_only(), &[]).await;
     let path = format!("/workflows/{}", text(&job["workflow_id"]));
     client.get(&path).await.error(404, "not_found");
-    client.put_json(&path, &json!({"name": "mine"})).await.error(404, "not_found");
+    client
+        .put_json(&path, &json!({"name": "mine"}))
+        .await
+        .error(404, "not_found");
     client.delete(&path).await.error(404, "not_found");
     client.post(&format!("{path}/run")).await.error(404, "not_found");
-    for list in ["/workflows", "/workflows?show_only_soft_deleted=true", "/workflows?name=job"] {
+    for list in [
+        "/workflows",
+        "/workflows?show_only_soft_deleted=true",
+        "/workflows?name=job",
+    ] {
         assert_eq!(client.get(list).await.ok(), json!([]));
     }
 }
@@ -429,9 +597,15 @@ async fn a_provider_key_in_a_node_is_neither_told_nor_kept() {
     let body = json!({"name": "w", "workflow_type": "custom", "workflow_nodes": [node]});
     let created = client.workflow(&body).await;
     let settings = &created["workflow_nodes"][0]["settings"];
-    assert_eq!((&settings["provider_api_key"], &settings["provider"]), (&json!("**********"), &json!("openai")));
+    assert_eq!(
+        (&settings["provider_api_key"], &settings["provider"]),
+        (&json!("**********"), &json!("openai"))
+    );
     // Sent back as it came, it still runs.
     let path = format!("/workflows/{}", text(&created["id"]));
-    client.put_json(&path, &json!({"workflow_nodes": created["workflow_nodes"]})).await.ok();
+    client
+        .put_json(&path, &json!({"workflow_nodes": created["workflow_nodes"]}))
+        .await
+        .ok();
     crate::secrets::assert_nowhere(&server, canary);
 }

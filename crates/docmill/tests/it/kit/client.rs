@@ -87,6 +87,7 @@ impl std::fmt::Display for Answer {
 
 impl Client {
     pub(crate) fn new(base: &str, key: &str, data_dir: &Path) -> Self {
+        super::install_cryptography();
         let http = reqwest::Client::builder()
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())

@@ -14,6 +14,11 @@ pub(crate) use server::Server;
 /// Longest wait for anything that is expected to happen: far more than a slow machine needs.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
+/// What HTTP clients need to be built; any number of times.
+pub(crate) fn install_cryptography() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
+
 /// Polls until `check` gives something, or fails the test saying what it waited for.
 pub(crate) async fn until<T>(what: &str, mut check: impl AsyncFnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;
@@ -66,7 +71,12 @@ impl Folders {
                 if entry.path().is_dir() {
                     folders.push(entry.path());
                 } else {
-                    let below = entry.path().strip_prefix(&top).expect("below").to_string_lossy().into_owned();
+                    let below = entry
+                        .path()
+                        .strip_prefix(&top)
+                        .expect("below")
+                        .to_string_lossy()
+                        .into_owned();
                     found.insert(below, std::fs::read(entry.path()).expect("readable"));
                 }
             }
