@@ -75,7 +75,7 @@ pub(super) enum Driver {
 
 impl Driver {
     /// Counts the rows it lets through, up to a bound.
-    fn count_statement(self) -> String {
+    pub(super) fn count_statement(self) -> String {
         let rows = match self {
             Self::Ref(role, value) => format!(
                 "SELECT 1 FROM workflow_refs WHERE workspace_id = ${WORKSPACE} AND role = '{role}'
@@ -143,6 +143,12 @@ impl Search {
             search.add_name(&lower(text));
         }
         search
+    }
+
+    /// The filters that have indexes of their own.
+    #[cfg(test)]
+    pub(super) fn drivers(&self) -> impl Iterator<Item = Driver> + use<> {
+        self.drivers.clone().into_iter()
     }
 
     fn add_name(&mut self, text: &str) {
