@@ -261,7 +261,7 @@ proptest! {
         // The latest due at any moment is the last of those not after it.
         for minute in (0..3 * 1_440).step_by(37) {
             let now = from + minute * MINUTE + seconds * SECOND;
-            let due = expected.iter().copied().filter(|at| *at <= now).next_back();
+            let due = expected.iter().copied().rfind(|at| *at <= now);
             prop_assert_eq!(latest_due(&schedule, from, now).unwrap(), due);
         }
     }

@@ -13,16 +13,16 @@ use crate::{FileAction, ListedPage, Result, StoreError};
 /// Objects added by one statement where docmill makes up the page.
 const PAGE: i64 = 1_000;
 
-/// Notes which objects of a page the workflow knows in the version they have now.
-pub(super) const NOTE_UNCHANGED: &str = "UPDATE processed_objects AS p SET seen_by = max(p.seen_by, $4)
-     FROM (SELECT value ->> 'locator' AS locator, value ->> 'version' AS version FROM json_each($1)) AS o
-     WHERE p.workflow_id = $2 AND p.source_id = $3 AND p.locator = o.locator AND p.version = o.version
-         AND p.seen_by <> $4";
+/// Notes which objects of a page the workflow knows in the version they have now. The page is a list to look
+/// up, not a table to join with: joined, it would be read once for every object the workflow knows.
+pub(super) const NOTE_UNCHANGED: &str = "UPDATE processed_objects SET seen_by = max(seen_by, $4)
+     WHERE workflow_id = $2 AND source_id = $3 AND seen_by <> $4
+         AND (locator, version) IN (SELECT value ->> 'locator', value ->> 'version' FROM json_each($1))";
 
 /// Notes that objects of a page are still there, whatever their version.
-pub(super) const NOTE_SEEN: &str = "UPDATE processed_objects AS p SET seen_by = $4
-     FROM (SELECT value ->> 'locator' AS locator FROM json_each($1)) AS o
-     WHERE p.workflow_id = $2 AND p.source_id = $3 AND p.locator = o.locator AND p.seen_by < $4";
+pub(super) const NOTE_SEEN: &str = "UPDATE processed_objects SET seen_by = $4
+     WHERE workflow_id = $2 AND source_id = $3 AND seen_by < $4
+         AND locator IN (SELECT value ->> 'locator' FROM json_each($1))";
 
 /// Adds the objects of a page that the run does not have, and, with `$8`, that the workflow does not know in
 /// the version they have.

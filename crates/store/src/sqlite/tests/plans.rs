@@ -98,6 +98,21 @@ async fn hot_statements_use_indexes() {
     assert!(steps.iter().any(|step| step.contains("job_files_ready")), "{steps:#?}");
 }
 
+/// A page of a listing costs the same however many objects the workflow knows.
+#[tokio::test]
+async fn a_page_looks_up_each_of_its_objects() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(&directory.path().join("docmill.db"), FIVE)
+        .await
+        .unwrap();
+    for sql in [NOTE_UNCHANGED, NOTE_SEEN, ADD_FILES] {
+        let (_, steps) = scans(&store, sql).await;
+        let known = |step: &&String| step.starts_with("SEARCH p") && !step.contains("locator=?");
+        assert!(steps.iter().any(|step| step.contains("locator=?")), "{steps:#?}");
+        assert!(!steps.iter().any(|step| known(&step)), "{steps:#?}");
+    }
+}
+
 #[tokio::test]
 async fn a_scan_is_noticed() {
     let directory = tempfile::tempdir().unwrap();
