@@ -76,6 +76,20 @@ class Azure:
 
         self.client = ContainerClient.from_connection_string(connection_string, container)
 
+    def sign(self):
+        """A shared access signature that may read and list for an hour."""
+        import datetime
+
+        from azure.storage.blob import ContainerSasPermissions, generate_container_sas
+
+        return generate_container_sas(
+            self.client.account_name,
+            self.client.container_name,
+            account_key=self.client.credential.account_key,
+            permission=ContainerSasPermissions(read=True, list=True),
+            expiry=datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1),
+        )
+
     def create(self):
         self.client.create_container()
 
@@ -142,6 +156,8 @@ def main():
             elif op == "get":
                 body = store.get(key)
                 answer = None if body is None else base64.b64encode(body).decode()
+            elif op == "sign":
+                answer = store.sign()
             elif op == "delete":
                 answer = store.delete(key)
             else:

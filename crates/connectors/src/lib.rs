@@ -120,7 +120,7 @@ impl<T: ?Sized> std::fmt::Debug for Opener<T> {
 }
 
 /// Every connector type there is.
-pub const TYPES: &[ConnectorType] = &[local::TYPE, object::s3::TYPE];
+pub const TYPES: &[ConnectorType] = &[local::TYPE, object::s3::TYPE, object::azure::TYPE, object::gcs::TYPE];
 
 /// The connector type of this name in this role.
 pub fn find(role: ConnectorRole, name: &str) -> Option<&'static ConnectorType> {

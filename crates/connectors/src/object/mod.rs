@@ -3,7 +3,10 @@
 //! A [`Bucket`] knows how one service lists, gets, puts and deletes; what makes a [`Source`] and a
 //! [`Destination`] of it is the same for all. Object keys are taken exactly as listings give them.
 
+pub(crate) mod azure;
+pub(crate) mod gcs;
 mod http;
+mod kept;
 pub(crate) mod s3;
 mod text;
 
@@ -367,3 +370,10 @@ const RECURSIVE: crate::config::Field = crate::config::Field::new(
     crate::config::FieldKind::Bool(true),
     "Whether objects in folders below the folder are read too.",
 );
+
+/// A MIME type that says something.
+fn known_type(text: &str) -> Option<String> {
+    let text = text.trim();
+    let known = !text.is_empty() && !matches!(text, "application/octet-stream" | "binary/octet-stream");
+    known.then(|| text.to_owned())
+}

@@ -1,6 +1,8 @@
 //! Object stores: s3 against moto, azure against Azurite, gcs against an emulator. The services' own clients
 //! write what the connectors read and read what they write.
 
+mod azure;
+mod gcs;
 mod s3;
 
 use std::collections::BTreeMap;
