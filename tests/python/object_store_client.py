@@ -65,8 +65,8 @@ class S3:
     def delete(self, key):
         self.client.delete_object(Bucket=self.bucket, Key=key)
 
-    def list(self):
-        pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket)
+    def list(self, prefix):
+        pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=prefix)
         return [entry["Key"] for page in pages for entry in page.get("Contents", [])]
 
 
@@ -107,8 +107,8 @@ class Azure:
     def delete(self, key):
         self.client.delete_blob(key)
 
-    def list(self):
-        return [blob.name for blob in self.client.list_blobs()]
+    def list(self, prefix):
+        return [blob.name for blob in self.client.list_blobs(name_starts_with=prefix)]
 
 
 class Gcs:
@@ -138,8 +138,8 @@ class Gcs:
     def delete(self, key):
         self.bucket.blob(key).delete()
 
-    def list(self):
-        return [blob.name for blob in self.client.list_blobs(self.bucket)]
+    def list(self, prefix):
+        return [blob.name for blob in self.client.list_blobs(self.bucket, prefix=prefix)]
 
 
 def main():
@@ -161,7 +161,7 @@ def main():
             elif op == "delete":
                 answer = store.delete(key)
             else:
-                answer = store.list()
+                answer = store.list(key)
             print(json.dumps({"answer": answer}), flush=True)
         except Exception as error:  # the test shows it
             print(json.dumps({"error": f"{type(error).__name__}: {error}"}), flush=True)

@@ -72,6 +72,8 @@ impl Azure {
 
 #[async_trait]
 impl Bucket for Azure {
+    const STARTS_ANYWHERE: bool = false;
+
     fn url(&self, key: &str) -> String {
         format!("az://{}/{key}", self.connection.container)
     }
@@ -134,11 +136,8 @@ fn page(xml: &[u8]) -> Result<Page> {
                 "Creation-Time" => entry.created = seconds(text),
                 "Content-Type" => entry.content_type = known_type(text),
                 "Etag" => entry.version = Some(text.trim_matches('"').to_owned()),
-                // Only accounts with a hierarchy of folders tell this, and these list in an order of their own.
-                "ResourceType" => {
-                    entry.folder = text == "directory";
-                    page.unordered = true;
-                }
+                // Only accounts with a hierarchy of folders tell this.
+                "ResourceType" => entry.folder = text == "directory",
                 _ => {}
             },
             _ => {}
@@ -173,7 +172,7 @@ mod tests {
             (first.version.as_deref(), first.content_type.as_deref()),
             (Some("0x8D"), None)
         );
-        assert!(page.entries[2].is_folder() && page.unordered);
+        assert!(page.entries[2].is_folder());
         assert_eq!(page.token.as_deref(), Some("m"));
     }
 }

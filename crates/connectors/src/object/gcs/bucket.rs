@@ -54,6 +54,8 @@ impl Gcs {
 
 #[async_trait]
 impl Bucket for Gcs {
+    const STARTS_ANYWHERE: bool = true;
+
     fn url(&self, key: &str) -> String {
         format!("gs://{}/{key}", self.name)
     }
@@ -140,7 +142,6 @@ fn page(json: &[u8]) -> Result<Page> {
     Ok(Page {
         entries: entries.collect(),
         token: token.filter(|token| !token.is_empty()).map(str::to_owned),
-        unordered: false,
     })
 }
 

@@ -36,7 +36,7 @@ pub(super) enum Exchange {
     Service {
         email: String,
         key_id: Option<String>,
-        key: RsaKeyPair,
+        key: Box<RsaKeyPair>,
         token_uri: String,
         scope: &'static str,
     },
@@ -111,7 +111,7 @@ fn file(egress: &Egress, text: &str, scope: &'static str) -> Result<Exchange> {
         "service_account" => Ok(Exchange::Service {
             email: take("client_email")?,
             key_id: take("private_key_id").ok(),
-            key: private_key(&take("private_key")?)?,
+            key: Box::new(private_key(&take("private_key")?)?),
             token_uri,
             scope,
         }),

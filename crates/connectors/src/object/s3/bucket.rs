@@ -124,6 +124,8 @@ impl S3 {
 
 #[async_trait]
 impl Bucket for S3 {
+    const STARTS_ANYWHERE: bool = true;
+
     fn url(&self, key: &str) -> String {
         format!("s3://{}/{key}", self.name)
     }

@@ -1,5 +1,5 @@
-//! Google Cloud Storage. The emulator takes any token and lists in one page, so a double of the token service
-//! checks what service accounts sign, and a double of a listing checks how pages are asked for.
+//! Google Cloud Storage. The emulator takes any token, so a double of the token service checks what service
+//! accounts sign, and a double of a listing checks what is asked for.
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 
 use super::super::conformance::sources::{self, list};
 use super::super::conformance::{destinations, environment, error, settings, source};
-use super::super::servers::{Gate, Server};
+use super::super::servers::{Gate, Server, program};
 use super::{Client, Store, common_names};
 
 const PEM: &str = include_str!("service_account.pem");
@@ -101,8 +101,18 @@ fn key_file(email: &str, token_service: &str) -> String {
 }
 
 async fn start() -> Store {
-    let arguments = ["start", "--host", "127.0.0.1", "--port", "{port}", "--in-memory"];
-    let server = Server::start(".venv/bin/gcp-storage-emulator", &arguments, &[]).await;
+    let script = program("tests/python/gcs_emulator.py");
+    let script = script.to_str().expect("a path that is text");
+    let arguments = [
+        script,
+        "start",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        "{port}",
+        "--in-memory",
+    ];
+    let server = Server::start(".venv/bin/python", &arguments, &[]).await;
     let gate = Gate::before(server.port).await;
     let tokens = token_service().await;
     let client = Client::start("gcs", &json!({"url": server.url(), "bucket": "files"}));
@@ -118,7 +128,7 @@ async fn start() -> Store {
         bucket: "gs://files".into(),
         absent: "gs://absent".into(),
         odd_names,
-        over_a_page: 200,
+        over_a_page: 1_050,
         client,
         gate,
         _server: server,
