@@ -1,5 +1,6 @@
-"""The emulator of Google Cloud Storage with listings in pages, as the service gives them: the emulator itself
-answers with everything at once. Started with the emulator's own arguments."""
+"""The emulator of Google Cloud Storage, nearer to the service in two ways: listings come in pages (the emulator
+answers with everything at once), and an uploaded object may be JSON (the emulator takes the body for a request's).
+Started with the emulator's own arguments."""
 
 import sys
 
@@ -7,6 +8,16 @@ from gcp_storage_emulator import __main__, server
 from gcp_storage_emulator.handlers import objects
 
 whole = objects.ls
+read = server._read_data
+
+
+def upload_as_it_is(handler, query):
+    if query.get("uploadType") == ["media"]:
+        return server._decode_raw_data(server._read_raw_data(handler), handler) or b""
+    return read(handler, query)
+
+
+server._read_data = upload_as_it_is
 
 
 def in_pages(request, response, storage, *args, **kwargs):
