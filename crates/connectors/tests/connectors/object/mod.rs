@@ -3,6 +3,7 @@
 
 mod azure;
 mod gcs;
+mod pages;
 mod s3;
 
 use std::collections::BTreeMap;
