@@ -65,8 +65,8 @@ class S3:
     def delete(self, key):
         self.client.delete_object(Bucket=self.bucket, Key=key)
 
-    def list(self):
-        pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket)
+    def list(self, prefix):
+        pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=prefix)
         return [entry["Key"] for page in pages for entry in page.get("Contents", [])]
 
 
@@ -75,6 +75,20 @@ class Azure:
         from azure.storage.blob import ContainerClient
 
         self.client = ContainerClient.from_connection_string(connection_string, container)
+
+    def sign(self):
+        """A shared access signature that may read and list for an hour."""
+        import datetime
+
+        from azure.storage.blob import ContainerSasPermissions, generate_container_sas
+
+        return generate_container_sas(
+            self.client.account_name,
+            self.client.container_name,
+            account_key=self.client.credential.account_key,
+            permission=ContainerSasPermissions(read=True, list=True),
+            expiry=datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1),
+        )
 
     def create(self):
         self.client.create_container()
@@ -93,8 +107,8 @@ class Azure:
     def delete(self, key):
         self.client.delete_blob(key)
 
-    def list(self):
-        return [blob.name for blob in self.client.list_blobs()]
+    def list(self, prefix):
+        return [blob.name for blob in self.client.list_blobs(name_starts_with=prefix)]
 
 
 class Gcs:
@@ -124,8 +138,8 @@ class Gcs:
     def delete(self, key):
         self.bucket.blob(key).delete()
 
-    def list(self):
-        return [blob.name for blob in self.client.list_blobs(self.bucket)]
+    def list(self, prefix):
+        return [blob.name for blob in self.client.list_blobs(self.bucket, prefix=prefix)]
 
 
 def main():
@@ -142,10 +156,12 @@ def main():
             elif op == "get":
                 body = store.get(key)
                 answer = None if body is None else base64.b64encode(body).decode()
+            elif op == "sign":
+                answer = store.sign()
             elif op == "delete":
                 answer = store.delete(key)
             else:
-                answer = store.list()
+                answer = store.list(key)
             print(json.dumps({"answer": answer}), flush=True)
         except Exception as error:  # the test shows it
             print(json.dumps({"error": f"{type(error).__name__}: {error}"}), flush=True)

@@ -128,6 +128,8 @@ impl<T: ?Sized> std::fmt::Debug for Opener<T> {
 pub const TYPES: &[ConnectorType] = &[
     local::TYPE,
     object::s3::TYPE,
+    object::azure::TYPE,
+    object::gcs::TYPE,
     postgres::TYPE,
     search::ELASTICSEARCH,
     search::OPENSEARCH,

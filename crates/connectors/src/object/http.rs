@@ -63,6 +63,8 @@ pub(super) struct Refused {
     pub(super) status: StatusCode,
     /// The service's word for it; may be empty.
     pub(super) code: String,
+    /// The service's sentence; may be empty.
+    pub(super) message: String,
     error: ConnectorError,
 }
 
@@ -109,6 +111,7 @@ pub(super) async fn checked(
         status,
         error: refused(&host, status, &said),
         code: said.code,
+        message: said.message,
     })
 }
 

@@ -3,7 +3,10 @@
 //! A [`Bucket`] knows how one service lists, gets, puts and deletes; what makes a [`Source`] and a
 //! [`Destination`] of it is the same for all. Object keys are taken exactly as listings give them.
 
+pub(crate) mod azure;
+pub(crate) mod gcs;
 mod http;
+mod kept;
 pub(crate) mod s3;
 mod text;
 
@@ -31,7 +34,10 @@ pub(crate) trait Bucket: Send + Sync {
     /// URL of an object, for people.
     fn url(&self, key: &str) -> String;
 
-    /// One page of the objects whose keys begin with a prefix, in ascending order of keys.
+    /// Whether a listing can start after a key, in the order of the keys' bytes.
+    const STARTS_ANYWHERE: bool;
+
+    /// One page of the objects whose keys begin with a prefix.
     async fn page(&self, ask: &Ask<'_>) -> Result<Page>;
 
     /// The answer whose body is the object.
@@ -51,7 +57,7 @@ pub(crate) struct Ask<'a> {
     /// Whether keys with a `/` after the prefix are wanted too.
     recursive: bool,
     limit: u32,
-    /// Keys up to this one are not wanted; services that can't start there may send them all the same.
+    /// Keys up to this one are not wanted, if the service can start anywhere; it may send them all the same.
     after: Option<&'a str>,
     /// What the page before gave.
     token: Option<&'a str>,
@@ -63,8 +69,6 @@ pub(crate) struct Page {
     entries: Vec<Entry>,
     /// What to ask the next page with.
     token: Option<String>,
-    /// The service lists in an order of its own.
-    unordered: bool,
 }
 
 /// An object in a listing.
@@ -161,29 +165,22 @@ impl<B: Bucket> ObjectSource<B> {
     }
 
     /// The objects of the next page and what comes after it.
-    async fn step(&self, after: Option<&str>, state: Listing) -> Result<(Vec<Entry>, Listing)> {
-        let (token, first) = match state {
-            Listing::Start => (None, true),
-            Listing::Next(token) => (Some(token), false),
-            Listing::End => return Ok((Vec::new(), Listing::End)),
-        };
+    async fn step(&self, state: Listing) -> Result<(Vec<Entry>, Option<Listing>)> {
         let folder = self.place.folder();
         let ask = Ask {
             prefix: &folder,
             recursive: self.recursive,
             limit: PAGE,
-            after,
-            token: token.as_deref(),
+            after: state.after.as_deref().filter(|_| B::STARTS_ANYWHERE),
+            token: state.token.as_deref(),
         };
         let mut page = self.page(&ask).await?;
-        if first && page.entries.is_empty() && page.token.is_none() {
+        if state.token.is_none() && page.entries.is_empty() && page.token.is_none() {
             page.entries.extend(self.itself().await?);
         }
-        let wanted = |entry: &Entry| {
-            !entry.is_folder() && (page.unordered || after.is_none_or(|after| !precedes(&entry.key, after)))
-        };
-        let entries = page.entries.iter().filter(|entry| wanted(entry)).cloned().collect();
-        Ok((entries, page.token.map_or(Listing::End, Listing::Next)))
+        let (entries, next) = state.accept(page, B::STARTS_ANYWHERE);
+        let files = entries.into_iter().filter(|entry| !entry.is_folder());
+        Ok((files.collect(), next))
     }
 
     fn object(&self, entry: Entry) -> SourceObject {
@@ -217,16 +214,45 @@ impl<B: Bucket> ObjectSource<B> {
 }
 
 /// How far a listing is.
-enum Listing {
-    Start,
-    Next(String),
-    End,
+#[derive(Debug, PartialEq)]
+struct Listing {
+    /// What the next page is asked with; `None`: it is the first.
+    token: Option<String>,
+    /// What is listed up to here (and including it) is not wanted.
+    after: Option<String>,
 }
 
-/// Whether a listing has `key` at or before `after`. Services order by the bytes of UTF-8 or by the units
-/// of UTF-16; where these differ the key counts as not listed yet.
-fn precedes(key: &str, after: &str) -> bool {
-    key <= after && key.encode_utf16().le(after.encode_utf16())
+impl Listing {
+    /// What is wanted of a page, and how to go on; `None`: that was the last one.
+    fn accept(self, page: Page, starts_anywhere: bool) -> (Vec<Entry>, Option<Self>) {
+        let on = |after| {
+            page.token.clone().map(|token| Self {
+                token: Some(token),
+                after,
+            })
+        };
+        let mut entries = page.entries;
+        let Some(after) = self.after else {
+            return (entries, on(None));
+        };
+        if starts_anywhere {
+            entries.retain(|entry| entry.key > after);
+            return (entries, on(Some(after)));
+        }
+        // Nobody says in which order such a service lists, so the place is looked for. An object that was
+        // deleted since is not found: then everything is listed, which at worst repeats what was listed.
+        match (entries.iter().position(|entry| entry.key == after), &page.token) {
+            (Some(place), _) => (entries.split_off(place + 1), on(None)),
+            (None, Some(_)) => (Vec::new(), on(Some(after))),
+            (None, None) => {
+                let anew = Self {
+                    token: None,
+                    after: None,
+                };
+                (Vec::new(), Some(anew))
+            }
+        }
+    }
 }
 
 #[async_trait]
@@ -244,13 +270,14 @@ impl<B: Bucket> Source for ObjectSource<B> {
     }
 
     fn list(&self, after: Option<String>) -> BoxStream<'_, Result<SourceObject>> {
-        let pages = stream::try_unfold((Listing::Start, after), move |(state, after)| async move {
-            if matches!(state, Listing::End) {
+        let start = Listing { token: None, after };
+        let pages = stream::try_unfold(Some(start), move |state| async move {
+            let Some(state) = state else {
                 return Ok::<_, ConnectorError>(None);
-            }
-            let (entries, next) = self.step(after.as_deref(), state).await?;
+            };
+            let (entries, next) = self.step(state).await?;
             let objects = stream::iter(entries).map(move |entry| Ok(self.object(entry)));
-            Ok(Some((objects, (next, after))))
+            Ok(Some((objects, next)))
         });
         pages.try_flatten().boxed()
     }
@@ -367,3 +394,72 @@ const RECURSIVE: crate::config::Field = crate::config::Field::new(
     crate::config::FieldKind::Bool(true),
     "Whether objects in folders below the folder are read too.",
 );
+
+/// A MIME type that says something.
+fn known_type(text: &str) -> Option<String> {
+    let text = text.trim();
+    let known = !text.is_empty() && !matches!(text, "application/octet-stream" | "binary/octet-stream");
+    known.then(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(keys: &[&str], token: Option<&str>) -> Page {
+        let entry = |key: &&str| Entry {
+            key: (*key).into(),
+            ..Entry::default()
+        };
+        Page {
+            entries: keys.iter().map(entry).collect(),
+            token: token.map(str::to_owned),
+        }
+    }
+
+    fn listing(token: Option<&str>, after: Option<&str>) -> Listing {
+        Listing {
+            token: token.map(str::to_owned),
+            after: after.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn a_listing_goes_on_where_it_was() {
+        let keys = |entries: Vec<Entry>| entries.into_iter().map(|entry| entry.key).collect::<Vec<_>>();
+        let (entries, next) = listing(None, Some("b")).accept(page(&["a", "b", "c"], Some("t")), true);
+        assert_eq!(keys(entries), ["c"]);
+        assert_eq!(next, Some(listing(Some("t"), Some("b"))));
+        // An order of its own: what stands before the place is left out, what stands behind it is not.
+        let (entries, next) = listing(None, Some("b")).accept(page(&["c", "d"], Some("t")), false);
+        assert_eq!((keys(entries).len(), &next), (0, &Some(listing(Some("t"), Some("b")))));
+        let (entries, next) = next.unwrap().accept(page(&["b", "a"], Some("u")), false);
+        assert_eq!(keys(entries), ["a"]);
+        assert_eq!(next, Some(listing(Some("u"), None)));
+        // The place is gone.
+        let (entries, next) = listing(Some("t"), Some("b")).accept(page(&["a"], None), false);
+        assert_eq!((keys(entries).len(), &next), (0, &Some(listing(None, None))));
+        let (entries, next) = next.unwrap().accept(page(&["a"], None), false);
+        assert_eq!((keys(entries), next), (vec!["a".to_owned()], None));
+    }
+
+    #[test]
+    fn places_are_read_from_urls() {
+        for (url, bucket, path, folder) in [
+            ("s3://b", "b", "", ""),
+            ("S3://b/", "b", "", ""),
+            ("s3://b/a b/%20", "b", "a b/%20", "a b/%20/"),
+            (" s3://b//a/ ", "b", "a/", "a/"),
+        ] {
+            let (name, place) = remote_url(url, &["s3"]).unwrap();
+            assert_eq!(
+                (name, place.path.as_str(), place.folder().as_str()),
+                (bucket, path, folder),
+                "{url}"
+            );
+        }
+        let (_, place) = remote_url("s3://b/docs/a.txt", &["s3"]).unwrap();
+        assert_eq!(place.below("docs/a.txt"), "a.txt");
+        assert_eq!(place.below("docs/a.txt/b"), "b");
+    }
+}

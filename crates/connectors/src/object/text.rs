@@ -70,7 +70,8 @@ pub(super) struct Ended<'a> {
 
 /// Tells of every element as it ends.
 pub(super) fn walk(xml: &[u8], mut ended: impl FnMut(Ended<'_>) -> Result<()>) -> Result<()> {
-    let mut reader = Reader::from_reader(xml);
+    // Azure begins its answers with a byte-order mark.
+    let mut reader = Reader::from_reader(xml.strip_prefix(b"\xef\xbb\xbf").unwrap_or(xml));
     let mut path: Vec<String> = Vec::new();
     let (mut text, mut encoded) = (String::new(), false);
     loop {

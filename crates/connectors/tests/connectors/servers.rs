@@ -45,8 +45,8 @@ impl Server {
         server
     }
 
-    /// Starts it, or starts it again, and waits until it listens.
-    pub(crate) async fn up(&self) {
+    /// Starts it and waits until it listens.
+    async fn up(&self) {
         let child = Command::new(&self.program)
             .args(&self.arguments)
             .envs(self.environment.iter().cloned())
@@ -61,14 +61,6 @@ impl Server {
         while TcpStream::connect(("127.0.0.1", self.port)).await.is_err() {
             assert!(Instant::now() < end, "{} does not listen", self.program.display());
             tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    }
-
-    /// Kills it.
-    pub(crate) async fn down(&self) {
-        let child = self.child.lock().unwrap().take();
-        if let Some(mut child) = child {
-            child.kill().await.expect("it can be killed");
         }
     }
 

@@ -10,6 +10,7 @@ use reqwest::{Client, Method, RequestBuilder};
 use serde_json::Value;
 
 use super::super::http::{broken, secret_header};
+use super::super::kept::Ending;
 use super::credentials::ask_sts;
 use super::sign::Key;
 use crate::{ConnectorError, ErrorKind, Result};
@@ -47,13 +48,12 @@ impl<'a> Machine<'a> {
     }
 
     /// The first key there is, in the order of Amazon's own tools.
-    pub(super) async fn key(&self, region: &str) -> Result<Key> {
+    pub(super) async fn key(&self, region: &str) -> Result<Ending<Key>> {
         let env = self.env;
         if let (Some(id), Some(secret)) = (env("AWS_ACCESS_KEY_ID"), env("AWS_SECRET_ACCESS_KEY")) {
-            return Ok(Key {
-                id,
-                secret,
-                token: env("AWS_SESSION_TOKEN"),
+            let token = env("AWS_SESSION_TOKEN");
+            return Ok(Ending {
+                secret: Key { id, secret, token },
                 expires: None,
             });
         }
@@ -69,7 +69,7 @@ impl<'a> Machine<'a> {
         self.instance().await
     }
 
-    async fn web_identity(&self, file: &str, role: &str, region: &str) -> Result<Key> {
+    async fn web_identity(&self, file: &str, role: &str, region: &str) -> Result<Ending<Key>> {
         let token = read(file).await?;
         let session = (self.env)("AWS_ROLE_SESSION_NAME").unwrap_or_else(|| "docmill".into());
         let form = [
@@ -83,7 +83,7 @@ impl<'a> Machine<'a> {
         ask_sts(&self.outside, sts.trim_end_matches('/'), &form, None, region).await
     }
 
-    async fn container(&self, url: &str) -> Result<Key> {
+    async fn container(&self, url: &str) -> Result<Ending<Key>> {
         let mut request = self.inside.get(url);
         let token = match (self.env)("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE") {
             Some(file) => Some(read(&file).await?),
@@ -96,7 +96,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Instance metadata, version 2.
-    async fn instance(&self) -> Result<Key> {
+    async fn instance(&self) -> Result<Ending<Key>> {
         let base = (self.env)("AWS_EC2_METADATA_SERVICE_ENDPOINT");
         let base = base
             .as_deref()
@@ -143,16 +143,99 @@ fn none(why: &str) -> ConnectorError {
     )
 }
 
-fn key(json: &str) -> Result<Key> {
+fn key(json: &str) -> Result<Ending<Key>> {
     let json: Value = serde_json::from_str(json).map_err(|_| none("the metadata service's answer is no JSON"))?;
     let take = |name: &str| json.get(name).and_then(Value::as_str).map(str::to_owned);
     match (take("AccessKeyId"), take("SecretAccessKey")) {
-        (Some(id), Some(secret)) => Ok(Key {
-            id,
-            secret,
-            token: take("Token"),
+        (Some(id), Some(secret)) => Ok(Ending {
+            secret: Key {
+                id,
+                secret,
+                token: take("Token"),
+            },
             expires: take("Expiration").as_deref().and_then(super::super::seconds),
         }),
         _ => Err(none("the metadata service's answer holds no key")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    const KEY: &str = r#"{"AccessKeyId":"ID","SecretAccessKey":"S","Token":"T","Expiration":"2030-01-01T00:00:00Z"}"#;
+
+    /// Answers as the instance's metadata service does, which gives nothing without its token.
+    async fn metadata() -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let mut bytes = [0; 4096];
+                let length = stream.read(&mut bytes).await.unwrap();
+                let request = String::from_utf8_lossy(&bytes[..length]).into_owned();
+                let line = request.lines().next().unwrap_or_default();
+                let allowed =
+                    request.contains("x-aws-ec2-metadata-token: secret") || request.contains("authorization: secret");
+                let roles = "GET /latest/meta-data/iam/security-credentials/";
+                let (status, body) = match line {
+                    "PUT /latest/api/token HTTP/1.1" if request.contains("ttl-seconds: 21600") => (200, "secret"),
+                    _ if !allowed => (401, ""),
+                    line if line.starts_with(&format!("{roles} ")) => (200, "my-role\n"),
+                    line if line.starts_with(&format!("{roles}my-role ")) => (200, KEY),
+                    line if line.starts_with("GET /container ") => (200, KEY),
+                    _ => (404, ""),
+                };
+                let length = body.len();
+                let answer =
+                    format!("HTTP/1.1 {status} X\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}");
+                let _ = stream.write_all(answer.as_bytes()).await;
+            }
+        });
+        url
+    }
+
+    async fn key_with(env: &[(&str, String)]) -> Result<Ending<Key>> {
+        let env = |name: &str| {
+            env.iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, value)| value.clone())
+        };
+        let egress = Egress::new(Policy::default());
+        Machine::new(&egress, &env)?.key("us-east-1").await
+    }
+
+    #[tokio::test]
+    async fn keys_come_from_where_the_environment_says() {
+        let url = metadata().await;
+        let fixed = [
+            ("AWS_ACCESS_KEY_ID", "ID".into()),
+            ("AWS_SECRET_ACCESS_KEY", "S".into()),
+        ];
+        assert_eq!(key_with(&fixed).await.unwrap().expires, None);
+        let instance = [("AWS_EC2_METADATA_SERVICE_ENDPOINT", url.clone())];
+        let container = [
+            ("AWS_CONTAINER_CREDENTIALS_FULL_URI", format!("{url}/container")),
+            ("AWS_CONTAINER_AUTHORIZATION_TOKEN", "secret".into()),
+        ];
+        for env in [&instance[..], &container[..]] {
+            let key = key_with(env).await.unwrap();
+            assert_eq!((key.secret.id.as_str(), key.secret.token.as_deref()), ("ID", Some("T")));
+            assert_eq!(key.expires, Some(1_893_456_000));
+        }
+        let refused = [("AWS_CONTAINER_CREDENTIALS_FULL_URI", format!("{url}/container"))];
+        let elsewhere = [("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://10.0.0.1/".to_owned())];
+        for env in [&refused[..], &elsewhere[..]] {
+            let Err(error) = key_with(env).await else {
+                panic!("no key")
+            };
+            assert!(
+                error.message.starts_with("this machine has no credentials for S3"),
+                "{error}"
+            );
+        }
     }
 }

@@ -52,7 +52,8 @@ impl S3 {
         }
     }
 
-    async fn request(&self, call: &Call<'_>, region: &str) -> Result<Request> {
+    /// `slashes`: the path is signed with its slashes plain even where they are sent encoded.
+    async fn request(&self, call: &Call<'_>, region: &str, slashes: bool) -> Result<Request> {
         let base = self.base(region);
         let mut url = format!("{base}{}", key_path(call.key));
         if !call.query.is_empty() {
@@ -66,26 +67,28 @@ impl S3 {
         }
         if let Some(key) = self.credentials.key(&self.client, &self.egress, region).await? {
             let above = exact_url(&base)?.path().to_owned();
-            let path = format!("{above}{}", encode(call.key, "/"));
+            let below = if slashes {
+                encode(call.key, "/")
+            } else {
+                key_path(call.key)
+            };
+            let path = format!("{above}{below}");
             let scope = Scope { service: "s3", region };
             sign(&mut request, &path, &key, scope, Utc::now())?;
         }
         Ok(request)
     }
 
-    /// Sends a request, once more to the bucket's own region where Amazon says which that is.
+    /// Sends a request. Services differ in how they read a path with encoded slashes when they check the
+    /// signature, so a key that needs them gets a second try.
     async fn send(&self, call: Call<'_>) -> Result<std::result::Result<Response, Refused>> {
-        let region = self.region();
-        let response = exchange(&self.client, self.request(&call, &region).await?).await?;
-        let response = match self.elsewhere(&response, &region) {
-            Some(right) => {
-                let response = exchange(&self.client, self.request(&call, &right).await?).await?;
-                *self.region.write().unwrap_or_else(PoisonError::into_inner) = right;
-                response
+        let answer = self.send_signed(&call, false).await?;
+        let answer = match answer {
+            Err(refused) if refused.code == "SignatureDoesNotMatch" && key_path(call.key) != encode(call.key, "/") => {
+                self.send_signed(&call, true).await?
             }
-            None => response,
+            answer => answer,
         };
-        let answer = checked(response, xml_refusal).await;
         Ok(answer.map_err(|refused| {
             refused
                 .or_say("NoSuchBucket", || format!("the bucket `{}` does not exist", self.name))
@@ -93,6 +96,21 @@ impl S3 {
                     format!("the object `{}` does not exist", self.url(call.key))
                 })
         }))
+    }
+
+    /// Sends a request, once more to the bucket's own region where Amazon says which that is.
+    async fn send_signed(&self, call: &Call<'_>, slashes: bool) -> Result<std::result::Result<Response, Refused>> {
+        let region = self.region();
+        let response = exchange(&self.client, self.request(call, &region, slashes).await?).await?;
+        let response = match self.elsewhere(&response, &region) {
+            Some(right) => {
+                let response = exchange(&self.client, self.request(call, &right, slashes).await?).await?;
+                *self.region.write().unwrap_or_else(PoisonError::into_inner) = right;
+                response
+            }
+            None => response,
+        };
+        Ok(checked(response, xml_refusal).await)
     }
 
     fn elsewhere(&self, response: &Response, region: &str) -> Option<String> {
@@ -106,6 +124,8 @@ impl S3 {
 
 #[async_trait]
 impl Bucket for S3 {
+    const STARTS_ANYWHERE: bool = true;
+
     fn url(&self, key: &str) -> String {
         format!("s3://{}/{key}", self.name)
     }

@@ -7,16 +7,13 @@ use chrono::Utc;
 use docmill_egress::Egress;
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Client, Method, Request};
-use tokio::sync::Mutex;
 
 use super::super::http::{exact_url, send, whole, xml_refusal};
+use super::super::kept::{Ending, Kept};
 use super::super::text::{query, walk};
 use super::ambient;
 use super::sign::{Key, Scope, sign};
 use crate::{ConnectorError, ErrorKind, Result};
-
-/// A key is renewed this long before it ends.
-const EARLY: i64 = 300;
 
 /// What signs requests.
 #[derive(Debug)]
@@ -26,26 +23,9 @@ pub(super) enum Credentials {
     /// A key of the settings.
     Fixed(Key),
     /// Keys of the machine.
-    Ambient(Kept),
+    Ambient(Kept<Key>),
     /// Keys of a role.
     Role(Box<Role>),
-}
-
-/// A key that is kept until shortly before it ends.
-#[derive(Debug, Default)]
-pub(super) struct Kept(Mutex<Option<Key>>);
-
-impl Kept {
-    async fn get(&self, renew: impl Future<Output = Result<Key>>) -> Result<Key> {
-        let mut kept = self.0.lock().await;
-        let soon = Utc::now().timestamp() + EARLY;
-        if let Some(key) = kept.as_ref().filter(|key| key.expires.is_none_or(|end| end > soon)) {
-            return Ok(key.clone());
-        }
-        let key = renew.await?;
-        *kept = Some(key.clone());
-        Ok(key)
-    }
 }
 
 /// A role that another key may assume.
@@ -57,7 +37,7 @@ pub(super) struct Role {
     pub(super) external_id: Option<String>,
     /// Base of the service's URL.
     pub(super) sts: String,
-    pub(super) kept: Kept,
+    pub(super) kept: Kept<Key>,
 }
 
 impl Credentials {
@@ -84,7 +64,7 @@ impl Credentials {
 
 impl Role {
     /// Asks the security token service for a key of the role.
-    async fn assume(&self, client: &Client, base: Option<Key>, region: &str) -> Result<Key> {
+    async fn assume(&self, client: &Client, base: Option<Key>, region: &str) -> Result<Ending<Key>> {
         let mut form = vec![
             ("Action", "AssumeRole"),
             ("Version", "2011-06-15"),
@@ -108,7 +88,7 @@ pub(super) async fn ask_sts(
     form: &[(&str, &str)],
     key: Option<&Key>,
     region: &str,
-) -> Result<Key> {
+) -> Result<Ending<Key>> {
     let url = exact_url(&format!("{base}/"))?;
     let path = url.path().to_owned();
     let mut request = Request::new(Method::POST, url);
@@ -140,10 +120,12 @@ pub(super) async fn ask_sts(
             )
         })
     };
-    Ok(Key {
-        id: take("AccessKeyId")?,
-        secret: take("SecretAccessKey")?,
-        token: Some(take("SessionToken")?),
+    Ok(Ending {
+        secret: Key {
+            id: take("AccessKeyId")?,
+            secret: take("SecretAccessKey")?,
+            token: Some(take("SessionToken")?),
+        },
         expires: super::super::seconds(&take("Expiration")?),
     })
 }

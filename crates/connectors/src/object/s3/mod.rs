@@ -10,8 +10,9 @@ use std::sync::{Arc, RwLock};
 use serde_json::{Map, Value};
 
 use self::bucket::S3;
-use self::credentials::{Credentials, Kept, Role};
+use self::credentials::{Credentials, Role};
 use self::sign::Key;
+use super::kept::Kept;
 use super::{ObjectDestination, ObjectSource, Place, endpoint, http, plain_name, remote_url};
 use crate::config::{Field, FieldKind};
 use crate::settings::{flag, given, text};
@@ -158,7 +159,6 @@ fn credentials(environment: &Environment, config: &Map<String, Value>, sts: Stri
             id: id.trim().to_owned(),
             secret: secret.trim().to_owned(),
             token: given(config, "token").map(|token| token.trim().to_owned()),
-            expires: None,
         }),
         (None, None) if flag(config, "anonymous") => Credentials::Anonymous,
         (None, None) if flag(config, "ambient_credentials") => {

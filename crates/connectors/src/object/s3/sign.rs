@@ -18,8 +18,6 @@ pub(super) struct Key {
     pub(super) secret: String,
     /// Goes with temporary keys.
     pub(super) token: Option<String>,
-    /// When a temporary key ends, seconds since 1970.
-    pub(super) expires: Option<i64>,
 }
 
 impl fmt::Debug for Key {
@@ -126,7 +124,6 @@ mod tests {
             id: "AKIAIOSFODNN7EXAMPLE".into(),
             secret: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY".into(),
             token: None,
-            expires: None,
         };
         let url = "https://examplebucket.s3.amazonaws.com/?max-keys=2&prefix=J"
             .parse()
@@ -153,7 +150,6 @@ mod tests {
             id: "a\nb".into(),
             secret: "s".into(),
             token: Some("t\r\nx-evil: 1".into()),
-            expires: None,
         };
         let mut request = Request::new(Method::GET, "https://example.com/".parse().unwrap());
         let scope = Scope {

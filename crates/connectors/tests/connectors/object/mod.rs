@@ -1,6 +1,9 @@
 //! Object stores: s3 against moto, azure against Azurite, gcs against an emulator. The services' own clients
 //! write what the connectors read and read what they write.
 
+mod azure;
+mod gcs;
+mod pages;
 mod s3;
 
 use std::collections::BTreeMap;
@@ -51,10 +54,10 @@ impl Store {
 
     /// The elements of every object below the destination's folder, by key.
     async fn outputs(&self) -> BTreeMap<String, Vec<Value>> {
-        let keys = self.client.call(json!({"op": "list"})).await;
+        let keys = self.client.call(json!({"op": "list", "key": "out/deep/"})).await;
         let mut outputs = BTreeMap::new();
         for key in keys.as_array().unwrap().iter().map(|key| key.as_str().unwrap()) {
-            if let (true, Some(body)) = (key.starts_with("out/deep/"), self.client.get(key).await) {
+            if let Some(body) = self.client.get(key).await {
                 outputs.insert(key.to_owned(), serde_json::from_slice(&body).unwrap());
             }
         }
