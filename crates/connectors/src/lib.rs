@@ -8,6 +8,7 @@ mod config;
 mod elsewhere;
 mod error;
 mod local;
+mod object;
 mod postgres;
 mod rows;
 mod settings;
@@ -121,7 +122,7 @@ impl<T: ?Sized> std::fmt::Debug for Opener<T> {
 }
 
 /// Every connector type there is.
-pub const TYPES: &[ConnectorType] = &[local::TYPE, postgres::TYPE];
+pub const TYPES: &[ConnectorType] = &[local::TYPE, object::s3::TYPE, postgres::TYPE];
 
 /// The connector type of this name in this role.
 pub fn find(role: ConnectorRole, name: &str) -> Option<&'static ConnectorType> {

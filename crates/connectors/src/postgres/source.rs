@@ -103,9 +103,10 @@ impl Chosen {
     /// Ids and versions in the order of the ids, a page long. The transaction that wrote a row last changes
     /// with every update and costs nothing to read; where there is none, all columns are hashed.
     fn list_statement(&self, after: bool, page: usize) -> String {
-        let id = self.id.quoted();
+        // With the table's name, or ORDER BY would mean the text that is returned under the column's name.
+        let id = format!("t.{}", self.id.quoted());
         let version = if self.table.has_xmin {
-            "tableoid::text || '.' || xmin::text".to_owned()
+            "t.tableoid::text || '.' || t.xmin::text".to_owned()
         } else {
             let texts: Vec<_> = self
                 .columns
@@ -120,7 +121,7 @@ impl Chosen {
             format!("{id} IS NOT NULL")
         };
         format!(
-            "SELECT {id}::text, {version} FROM {} WHERE {condition} ORDER BY {id} LIMIT {page}",
+            "SELECT {id}::text, {version} FROM {} t WHERE {condition} ORDER BY {id} LIMIT {page}",
             self.table.name
         )
     }

@@ -2,4 +2,6 @@
 
 mod conformance;
 mod local;
+mod object;
 mod postgres;
+mod servers;

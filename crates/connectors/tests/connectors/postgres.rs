@@ -340,7 +340,7 @@ async fn rows_become_texts_tables_or_files() {
 }
 
 /// A server in front of PostgreSQL that speaks TLS, as load balancers of providers do.
-async fn tls_front(behind: u16) -> u16 {
+async fn tls_front(address: &str, behind: u16) -> u16 {
     let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../egress/tests/tls");
     use rustls::pki_types::pem::PemObject;
     let chain = rustls::pki_types::CertificateDer::pem_file_iter(directory.join("server.pem")).unwrap();
@@ -353,7 +353,7 @@ async fn tls_front(behind: u16) -> u16 {
         .with_single_cert(chain.map(Result::unwrap).collect(), key)
         .unwrap();
     let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
-    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let listener = tokio::net::TcpListener::bind((address, 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
@@ -379,11 +379,13 @@ async fn tls_front(behind: u16) -> u16 {
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_are_encrypted_as_asked() {
     let rig = Rig::new("files", FILES).await;
-    let port = tls_front(rig.server.port()).await;
+    let port = tls_front("127.0.0.1", rig.server.port()).await;
+    let other = tls_front("127.0.0.2", rig.server.port()).await;
     let ca =
         std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../egress/tests/tls/ca.pem"))
             .unwrap();
     let check = async |mode: &str, host: &str, ca: Option<&str>| {
+        let port = if host == "127.0.0.2" { other } else { port };
         let config = json!({"port": port, "sslmode": mode, "host": host, "ssl_root_cert": ca});
         rig.source_with(&config).check().await
     };
