@@ -6,7 +6,7 @@ use docmill_model::workflow::{Overlap, Schedule};
 use serde_json::{Value, json};
 
 use super::Given;
-use crate::body::{Change, Fields};
+use crate::body::{Change, Fields, listed};
 
 /// Reads `schedule`: words, cron, or the object that answers hold.
 pub(super) fn read(fields: &mut Fields<'_>) -> Change<String> {
@@ -26,7 +26,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Change<String> {
         Some(text) => match timing::parse(text, None, Overlap::Skip) {
             Ok(_) => Change::Set(text.to_owned()),
             Err(error) => {
-                fields.problem("schedule", "value_error", taught(&error));
+                fields.problem("schedule", "value_error", error.to_string());
                 Change::Keep
             }
         },
@@ -34,7 +34,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Change<String> {
             let msg = if value["crontab_entries"].is_array() {
                 "`crontab_entries` should hold exactly one object with a text `cron_expression`".to_owned()
             } else {
-                taught(&"input should be a text")
+                expected()
             };
             fields.problem("schedule", "value_error", msg);
             Change::Keep
@@ -55,13 +55,13 @@ pub(super) fn read_timezone(fields: &mut Fields<'_>) -> Option<String> {
     }
 }
 
-/// What is wrong, and everything that would be right.
-fn taught(error: &dyn std::fmt::Display) -> String {
-    let words: Vec<_> = WORDS.iter().map(|(word, _)| format!("`{word}`")).collect();
+/// Everything that would be right.
+fn expected() -> String {
+    let words: Vec<_> = WORDS.iter().map(|(word, _)| *word).collect();
     format!(
-        "{error}; write one of {}, or five fields of cron (minute, hour, day of month, month, day of week), such as \
+        "input should be one of {}, or five fields of cron (minute, hour, day of month, month, day of week), such as \
          `30 6 * * 1-5`",
-        words.join(", ")
+        listed(&words)
     )
 }
 
