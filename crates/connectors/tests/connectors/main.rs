@@ -5,6 +5,6 @@ mod double;
 mod local;
 mod object;
 mod postgres;
-mod servers;
 mod qdrant;
 mod search;
+mod servers;

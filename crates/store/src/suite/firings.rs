@@ -59,7 +59,7 @@ pub(crate) async fn due_workflows_are_told_most_overdue_first(w: World) {
     w.store.delete_workflow(w.workspace, gone.id, NOW).await.unwrap();
     assert_eq!(w.store.next_due().await.unwrap(), Some(NOW + 3));
     assert!(w.due(NOW + 2).await.is_empty());
-    assert_eq!(w.due(NOW + 3).await, [later.key.clone()]);
+    assert_eq!(w.due(NOW + 3).await, std::slice::from_ref(&later.key));
     assert_eq!(w.due(NOW + 9).await, [later.key, late.key]);
     let one = w.store.due_workflows(NOW + 9, 1).await.unwrap();
     assert_eq!((one.len(), one[0].workflow.id), (1, later.id));
@@ -192,7 +192,7 @@ pub(crate) async fn a_workflow_changed_since_it_was_due_does_not_fire_as_it_was(
     assert!(w.jobs().await.is_empty());
     assert_eq!(
         w.due(NOW).await,
-        [fresh.key.clone()],
+        std::slice::from_ref(&fresh.key),
         "what was only renamed is due still"
     );
     assert_eq!(w.fire(&fresh, NOW).await, Firing::Started);
