@@ -14,10 +14,15 @@ use crate::kit::{Client, Server, partition_node, until};
 /// Objects of the bucket at the start: enough for a run to be under way when the server is killed.
 const OBJECTS: usize = 120;
 
+/// The bucket lets nobody replace an object without credentials, and believes every signature.
+const OWNER: &str =
+    "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0";
+
 async fn put(moto: &Moto, path: &str, body: String) {
     crate::kit::install_cryptography();
     let answer = reqwest::Client::new()
         .put(format!("{}/{path}", moto.endpoint()))
+        .header("authorization", OWNER)
         .body(body)
         .send()
         .await
