@@ -1,5 +1,6 @@
 //! `docmill serve`.
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -190,6 +191,7 @@ fn start_logging(config: &Config) -> Result<(), Failure> {
     let filter = EnvFilter::try_new(&config.log.level).map_err(|error| format!("setting `log.level`: {error}"))?;
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr);
     if config.log.format == "json" {
         builder.json().init();
