@@ -51,7 +51,10 @@ pub(crate) async fn read_files(
 ) -> ApiResult<Vec<SubmittedFile>> {
     // What matters is the body: clients that send none announce a type for it all the same.
     let nothing = request.body().is_end_stream()
-        || request.headers().get(header::CONTENT_LENGTH).is_some_and(|length| length == "0");
+        || request
+            .headers()
+            .get(header::CONTENT_LENGTH)
+            .is_some_and(|length| length == "0");
     if nothing {
         return Ok(Vec::new());
     }
