@@ -241,3 +241,29 @@ fn every_setting_a_page_names_exists() {
     }
     assert!(named > 20, "{named}");
 }
+
+#[tokio::test]
+async fn the_examples_of_the_reference_are_accepted() {
+    let server = server().await;
+    let client = server.client();
+    let document = client.get("/openapi.json").await.ok();
+    let example = |schema: &str| {
+        let example = &document["components"]["schemas"][schema]["examples"][0];
+        assert!(example.is_object(), "{schema} has no example");
+        example.clone()
+    };
+    let mut connector = example("CreateConnector");
+    client.post_json("/sources", &connector).await.ok();
+    // The workflow's example writes to one of another name.
+    connector["key"] = json!("elements");
+    client.post_json("/destinations", &connector).await.ok();
+    client
+        .put_json("/sources/reports", &example("UpdateConnector"))
+        .await
+        .ok();
+    client.post_json("/workflows", &example("CreateWorkflow")).await.ok();
+    client
+        .put_json("/workflows/reports-every-hour", &example("UpdateWorkflow"))
+        .await
+        .ok();
+}
