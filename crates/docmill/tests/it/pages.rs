@@ -124,8 +124,11 @@ async fn what_the_connectors_pages_send_is_accepted() {
 }
 
 #[tokio::test]
-async fn what_the_page_on_workflows_sends_is_accepted() {
+async fn what_the_readme_and_the_page_on_workflows_send_is_accepted() {
     let server = server().await;
+    assert!(follow(&server.client(), &page("README.md")).await.len() >= 4);
+    drop(server);
+    let server = self::server().await;
     let calls = follow(&server.client(), &page("docs/workflows.md")).await;
     for method in [Method::POST, Method::PUT, Method::DELETE] {
         assert!(calls.iter().any(|call| call.method == method), "{method}");
