@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use axum::body::{Body, BodyDataStream, Bytes};
+use axum::body::{Body, BodyDataStream, Bytes, HttpBody};
 use axum::extract::multipart::{Field, MultipartError};
 use axum::extract::{FromRequest, Multipart, Request};
 use axum::http::{StatusCode, header};
@@ -49,11 +49,12 @@ pub(crate) async fn read_files(
     request: Request,
     wanted: bool,
 ) -> ApiResult<Vec<SubmittedFile>> {
-    let headers = request.headers();
-    let nothing = match headers.get(header::CONTENT_LENGTH) {
-        Some(length) => length == "0",
-        None => !headers.contains_key(header::TRANSFER_ENCODING) && !headers.contains_key(header::CONTENT_TYPE),
-    };
+    // What matters is the body: clients that send none announce a type for it all the same.
+    let nothing = request.body().is_end_stream()
+        || request
+            .headers()
+            .get(header::CONTENT_LENGTH)
+            .is_some_and(|length| length == "0");
     if nothing {
         return Ok(Vec::new());
     }

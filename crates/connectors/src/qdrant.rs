@@ -172,8 +172,8 @@ fn point(record_id: &str, row: Row, vectors: &Vectors) -> Result<String> {
         (Vectors::Plain, Some(embeddings)) => embeddings,
         (Vectors::Named(name), Some(embeddings)) => Value::Object(Map::from_iter([(name.clone(), embeddings)])),
         (_, None) => {
-            let message = "the elements have no embeddings, which this collection needs: add an embed node to the \
-                           workflow";
+            let message = "the elements have no embeddings, which the vector of this collection needs: write them to \
+                           a collection without vectors";
             return Err(ConnectorError::new(ErrorKind::Invalid, message));
         }
     };

@@ -106,6 +106,10 @@ impl From<&ConnectorType> for ConnectorTypeInformation {
 
 /// A source or destination to create.
 #[derive(Debug, Deserialize, ToSchema)]
+#[schema(examples(json!({
+    "name": "Reports", "key": "reports", "type": "s3",
+    "config": {"remote_url": "s3://reports/2026", "key": "AKIAIOSFODNN7EXAMPLE", "secret": "secret"},
+})))]
 #[allow(dead_code, reason = "describes the request for the OpenAPI document")]
 pub(crate) struct CreateConnector {
     /// 1 to 255 characters.
@@ -122,6 +126,9 @@ pub(crate) struct CreateConnector {
 
 /// New settings of a source or destination.
 #[derive(Debug, Deserialize, ToSchema)]
+#[schema(examples(json!({
+    "config": {"remote_url": "s3://reports/2027", "key": "AKIAIOSFODNN7EXAMPLE", "secret": "**********"},
+})))]
 #[allow(dead_code, reason = "describes the request for the OpenAPI document")]
 pub(crate) struct UpdateConnector {
     /// All settings, not just those that change; a secret sent back masked stays as it is.

@@ -2,7 +2,7 @@
 
 use docmill_engine::{FileProgress, RunningFiles};
 use docmill_model::chain::NodeChain;
-use docmill_model::job::{JobStatus, TaskState};
+use docmill_model::job::{JobStatus, ListingState, TaskState};
 use docmill_model::time::{iso8601, iso8601_duration};
 use docmill_store::{Job, JobFile};
 use serde::{Deserialize, Serialize};
@@ -188,7 +188,10 @@ impl JobDetails {
     /// The details with these of its files: all of them, except for a run that reads from sources.
     pub(crate) fn new(job: &Job, files: &[JobFile], running: &RunningFiles) -> Self {
         let processing_status = match job.status {
-            JobStatus::Completed if job.files_failed > 0 => "COMPLETED_WITH_ERRORS",
+            // Files that were never found out about count like ones that failed.
+            JobStatus::Completed if job.files_failed > 0 || job.listing == Some(ListingState::Failed) => {
+                "COMPLETED_WITH_ERRORS"
+            }
             JobStatus::Completed => "SUCCESS",
             other => other.as_str(),
         };

@@ -167,6 +167,15 @@ fn type_for(client: Client, kind: WorkflowType) -> WorkflowType {
 
 /// A workflow to create.
 #[derive(Debug, Deserialize, ToSchema)]
+#[schema(examples(json!({
+    "name": "Reports every hour", "workflow_type": "custom",
+    "source_id": "reports", "destination_id": "elements",
+    "schedule": "every hour", "timezone": "Europe/Vienna",
+    "workflow_nodes": [
+        {"name": "Partitioner", "type": "partition", "subtype": "service_api", "settings": {"strategy": "auto"}},
+        {"name": "Chunker", "type": "chunk", "subtype": "chunk_by_title", "settings": {"max_characters": 1000}},
+    ],
+})))]
 #[allow(dead_code, reason = "describes the request for the OpenAPI document")]
 pub(crate) struct CreateWorkflow {
     /// 1 to 255 characters.
@@ -203,6 +212,7 @@ pub(crate) struct CreateWorkflow {
 
 /// What to change of a workflow. What is absent stays.
 #[derive(Debug, Deserialize, ToSchema)]
+#[schema(examples(json!({"schedule": "30 6 * * 1-5", "timezone": "America/New_York", "reprocess_all": true})))]
 #[allow(dead_code, reason = "describes the request for the OpenAPI document")]
 pub(crate) struct UpdateWorkflow {
     /// 1 to 255 characters.

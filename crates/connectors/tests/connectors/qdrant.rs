@@ -200,7 +200,7 @@ async fn elements_must_fit_the_collection() {
     one.elements = r#"[{"element_id": "a", "text": "one"}]"#.into();
     let missing = error(rig.destination().put(&one).await, "no embeddings");
     assert!(
-        missing.kind == ErrorKind::Invalid && missing.message.contains("embed node"),
+        missing.kind == ErrorKind::Invalid && missing.message.contains("collection without vectors"),
         "{missing}"
     );
     one.elements = r#"[{"element_id": "a", "text": "one", "embeddings": [1, 2]}]"#.into();

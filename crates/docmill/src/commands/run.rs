@@ -22,24 +22,20 @@ use serde_json::{Map, Value, json};
 use crate::config::Config;
 use crate::{Failure, setup};
 
-/// Runs every file of a source through a chain of nodes and writes the outputs to a destination.
-///
-/// A connector is a folder or URL (`./reports`, `s3://bucket/prefix`, `az://container`, `gs://bucket`), or
-/// the name of a connector type with its settings as options: `--source postgres --source-option
-/// host=db.example.org ...`. The value `env:NAME` is read from the environment, `@FILE` from a file, so that
-/// secrets stay out of the command line. Running again writes the same documents again, never doubles.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Where files come from.
+    /// Where files come from: a folder, a URL (s3://bucket/prefix, az://container, gs://bucket), or a
+    /// connector type with its settings as options.
     #[arg(long, value_name = "WHERE")]
     source: String,
-    /// A setting of the source; may be given again.
+    /// A setting of the source; may be given again. The value env:NAME is read from the environment, @FILE
+    /// from a file; lists are written with commas.
     #[arg(long, value_name = "NAME=VALUE")]
     source_option: Vec<String>,
-    /// Where the outputs go.
+    /// Where the outputs go, named likewise. Running again replaces documents, never doubles them.
     #[arg(long, value_name = "WHERE")]
     destination: String,
-    /// A setting of the destination; may be given again.
+    /// A setting of the destination; likewise.
     #[arg(long, value_name = "NAME=VALUE")]
     destination_option: Vec<String>,
     /// JSON file with the nodes, as in a job's `job_nodes`; `-` reads standard input. Without it files are

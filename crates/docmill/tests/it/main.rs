@@ -15,6 +15,7 @@ mod kit;
 mod limits;
 mod names;
 mod outcomes;
+mod pages;
 mod paths;
 mod requests;
 mod run;

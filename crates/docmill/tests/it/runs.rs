@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::kit::client::text;
 use crate::kit::documents::{html, slow_html};
-use crate::kit::{Client, Folders, custom_workflow, piped_workflow};
+use crate::kit::{Client, Folders, Server, custom_workflow, piped_workflow};
 use crate::workflows::places;
 
 async fn piped(client: &Client, folders: &Folders) -> Value {
@@ -206,4 +206,25 @@ async fn a_run_whose_source_can_not_be_listed_fails_with_the_reason() {
         (&json!("FAILED"), &json!("failed"))
     );
     assert!(text(&details["message"]).len() > 10, "{details}");
+}
+
+#[tokio::test]
+async fn a_run_whose_listing_broke_off_after_some_files_has_errors() {
+    let folders = Folders::new();
+    let (name, value) = folders.setting();
+    let server = Server::with(&[(name, &value), ("LIMITS__MAX_FILES_PER_RUN", "2")]).await;
+    let client = server.client();
+    for n in 0..3 {
+        std::fs::write(folders.folder("in").join(format!("{n}.html")), html("words", 2)).expect("a file");
+    }
+    let workflow = piped(&client, &folders).await;
+    let job = client.run_workflow(text(&workflow["id"])).await;
+    assert_eq!(job["status"], "COMPLETED");
+    let details = client.details(text(&job["id"])).await;
+    assert_eq!(details["summary"]["total_docs_failed"], 0, "{details}");
+    assert_eq!(
+        (&details["processing_status"], &details["listing"]),
+        (&json!("COMPLETED_WITH_ERRORS"), &json!("failed"))
+    );
+    assert!(text(&details["message"]).contains("max_files_per_run"), "{details}");
 }

@@ -534,6 +534,10 @@ async fn a_workflow_without_source_takes_files_when_it_is_run() {
         .send(client.run_request(id, &large))
         .await
         .error(413, "file_too_large");
+    // Without a body, the content type says nothing.
+    let request = client.request(Method::POST, &format!("/workflows/{id}/run"));
+    let empty = client.send(request.header("content-type", "application/json")).await;
+    assert_eq!(empty.status, 202, "{empty}");
     let request = client.request(Method::POST, &format!("/workflows/{id}/run"));
     let answer = client
         .send(request.header("content-type", "text/csv").body("1,2"))
