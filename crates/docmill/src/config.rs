@@ -60,6 +60,7 @@ pub(crate) struct Location {
 #[allow(missing_docs, reason = "see DEFAULTS")]
 pub(crate) struct Auth {
     pub(crate) key_headers: Vec<String>,
+    pub(crate) require_bearer_for_workflows: bool,
     pub(crate) token_lifetime_secs: u64,
 }
 
