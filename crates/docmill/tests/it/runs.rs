@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::kit::client::text;
+use crate::kit::client::{file_ids, text};
 use crate::kit::documents::{html, slow_html};
-use crate::kit::{Client, Folders, custom_workflow, piped_workflow};
+use crate::kit::{Client, File, Folders, custom_workflow, piped_workflow};
 use crate::workflows::places;
 
 async fn piped(client: &Client, folders: &Folders) -> Value {
@@ -169,6 +169,35 @@ async fn names_that_are_no_text_stay_apart() {
     let details = client.details(text(&job["id"])).await;
     assert_eq!(details["summary"]["total_docs_succeeded"], 3, "{details}");
     assert_eq!(folders.files("out").len(), 3, "{:?}", folders.files("out").keys());
+}
+
+/// Uploads may have equal names, and are counted at every node though no output is kept here.
+#[tokio::test]
+async fn uploads_go_to_a_destination_each_under_its_id() {
+    let folders = Folders::new();
+    let server = folders.server().await;
+    let client = server.client();
+    let mut body = custom_workflow("uploads");
+    body["destination_id"] = json!(client.local("destination", &folders.folder("out")).await);
+    let id = text(&client.workflow(&body).await["id"]).to_owned();
+    let uploads = ["one", "two"].map(|title| File::new("a.html", html(title, 1)));
+    let answer = client.send(client.run_request(&id, &uploads)).await;
+    assert_eq!(answer.status, 202, "{answer}");
+    let job = client.ended(text(&answer.json()["id"])).await;
+    let ids = file_ids(&job);
+    assert_eq!(
+        folders.files("out").into_keys().collect::<Vec<_>>(),
+        [0, 1].map(|index| format!("{}/a.html.json", ids[index]))
+    );
+    let details = client.details(text(&job["id"])).await;
+    assert_eq!(details["processing_status"], "SUCCESS");
+    for node in details["node_stats"].as_array().expect("a list") {
+        assert_eq!(
+            (&node["success"], &node["failure"]),
+            (&json!(2), &json!(0)),
+            "{details}"
+        );
+    }
 }
 
 #[tokio::test]

@@ -16,11 +16,13 @@ macro_rules! place {
     };
 }
 
-/// Whether a workflow and source write plain names to a destination.
+/// Whether a workflow and source write plain names to a destination; where names are of no account they do.
 pub(super) const IS_PLAIN: &str = concat!(
-    "SELECT EXISTS (SELECT 1 FROM document_names WHERE workspace_id = $1 AND place = ",
+    "SELECT p.place IS NULL OR EXISTS (SELECT 1 FROM document_names WHERE workspace_id = $1 AND place = p.place
+                                       AND workflow_id = $3 AND source_id = $4 AND plain = 1)
+     FROM (SELECT ",
     place!(),
-    " AND workflow_id = $3 AND source_id = $4 AND plain = 1)"
+    " AS place) p"
 );
 
 /// A workflow that is deleted gives its plain names to the first that writes the same source's files there.
