@@ -9,6 +9,7 @@ mod keys;
 mod lifecycle;
 mod listed_pages;
 mod listings;
+mod naming;
 mod open;
 mod rows;
 mod slugs;
