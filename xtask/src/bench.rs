@@ -20,6 +20,10 @@ pub(crate) enum What {
     Throughput,
     /// Resident memory, idle and after many files.
     Memory,
+    /// 10,000 small files from directory to directory by a workflow.
+    Directory,
+    /// The first file of a bucket of 1,000,000 objects.
+    Bucket,
     /// PDF text with positions against the plain text of pypdfium2, page by page on one thread.
     Pdf,
 }
@@ -36,13 +40,15 @@ pub(crate) fn run(what: &[What], pdfs: Option<&Path>, python: &Path) -> Result<(
             What::Latency => runtime.block_on(latency(&binary))?,
             What::Throughput => runtime.block_on(throughput(&binary))?,
             What::Memory => runtime.block_on(memory(&binary))?,
+            What::Directory => runtime.block_on(crate::runs::directory(&binary))?,
+            What::Bucket => runtime.block_on(crate::runs::bucket(&binary))?,
             What::Pdf => crate::pdf::compare(pdfs, python)?,
         }
     }
     Ok(())
 }
 
-fn chain() -> Value {
+pub(crate) fn chain() -> Value {
     json!([
         {"name": "P", "type": "partition", "subtype": "service_api", "settings": {"strategy": "fast"}},
         {"name": "C", "type": "chunk", "subtype": "chunk_by_title"}
@@ -51,7 +57,7 @@ fn chain() -> Value {
 
 async fn latency(binary: &Path) -> Result<(), Failure> {
     const RUNS: usize = 300;
-    let server = Server::start(binary)?;
+    let server = Server::start(binary, Path::new("/nonexistent"))?;
     let page = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/letter.pdf"))?;
     let files = [("letter.pdf".to_owned(), page)];
     let mut times = Vec::new();
@@ -92,7 +98,7 @@ fn spawn_time(binary: &Path) -> Result<f64, Failure> {
 }
 
 /// A text of about 2 KB in paragraphs.
-fn small_text(number: usize) -> Vec<u8> {
+pub(crate) fn small_text(number: usize) -> Vec<u8> {
     let mut text = format!("Report {number}\n\n");
     while text.len() < 2_000 {
         text.push_str("The keeper wrote down the weather, the ships he saw and the oil he used.\n\nNothing else happened on that day.\n\n");
@@ -130,7 +136,7 @@ async fn run_texts(server: &Arc<Server>, files: usize) -> Result<f64, Failure> {
 }
 
 async fn throughput(binary: &Path) -> Result<(), Failure> {
-    let server = Arc::new(Server::start(binary)?);
+    let server = Arc::new(Server::start(binary, Path::new("/nonexistent"))?);
     run_texts(&server, 200).await?;
     let rate = run_texts(&server, 1_000).await?;
     println!("throughput  1,000 texts of 2 KB in jobs of 10, a process per file: {rate:.0} files/s");
@@ -138,7 +144,7 @@ async fn throughput(binary: &Path) -> Result<(), Failure> {
 }
 
 async fn memory(binary: &Path) -> Result<(), Failure> {
-    let server = Arc::new(Server::start(binary)?);
+    let server = Arc::new(Server::start(binary, Path::new("/nonexistent"))?);
     tokio::time::sleep(Duration::from_secs(1)).await;
     let mib = |bytes: u64| bytes as f64 / (1 << 20) as f64;
     let idle = server.resident()?;

@@ -2,6 +2,7 @@
 
 mod bench;
 mod pdf;
+mod runs;
 mod server;
 
 use std::path::PathBuf;

@@ -44,8 +44,11 @@ pub(crate) fn binary() -> Result<PathBuf, Failure> {
 }
 
 impl Server {
-    /// Starts a server with the limits on creation and running jobs lifted.
-    pub(crate) fn start(binary: &Path) -> Result<Self, Failure> {
+    /// Starts a server with the limits on creation and running jobs lifted, whose connectors may reach this
+    /// machine and the directory `root`.
+    pub(crate) fn start(binary: &Path, root: &Path) -> Result<Self, Failure> {
+        // Fails when it was done before, which is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let data = tempfile::tempdir()?;
         let mut child = Command::new(binary)
             .arg("serve")
@@ -56,6 +59,9 @@ impl Server {
             .env("DOCMILL_LIMITS__CREATE_GAP_MS", "0")
             .env("DOCMILL_LIMITS__MAX_RUNNING_LOCAL_JOBS", "0")
             .env("DOCMILL_LOG__LEVEL", "warn")
+            .env("DOCMILL_EGRESS__DANGER_ALLOW_CIDRS", "127.0.0.0/8")
+            .env("DOCMILL_EGRESS__ALLOW_HTTP", "true")
+            .env("DOCMILL_CONNECTORS__LOCAL_ROOTS", root)
             .stdout(Stdio::piped())
             .spawn()?;
         let stdout = child.stdout.take().ok_or("no stdout")?;
@@ -109,6 +115,22 @@ impl Server {
         }
     }
 
+    /// The answer to a GET.
+    pub(crate) async fn get(&self, path: &str) -> Result<Value, Failure> {
+        let request = self.client.get(format!("{}{path}", self.base));
+        read(request).await
+    }
+
+    /// The answer to a POST.
+    pub(crate) async fn post(&self, path: &str, body: Option<&Value>) -> Result<Value, Failure> {
+        let request = self.client.post(format!("{}{path}", self.base));
+        read(match body {
+            Some(body) => request.json(body),
+            None => request,
+        })
+        .await
+    }
+
     /// Resident memory of the server process, in bytes.
     pub(crate) fn resident(&self) -> Result<u64, Failure> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
@@ -118,5 +140,16 @@ impl Server {
             .ok_or("no VmRSS")?;
         let kib: u64 = line.split_whitespace().nth(1).ok_or("no value")?.parse()?;
         Ok(kib * 1024)
+    }
+}
+
+async fn read(request: reqwest::RequestBuilder) -> Result<Value, Failure> {
+    let answer = request.header("service-api-key", KEY).send().await?;
+    let status = answer.status();
+    let text = answer.text().await?;
+    if status.is_success() {
+        Ok(serde_json::from_str(&text)?)
+    } else {
+        Err(format!("{status}: {text}").into())
     }
 }

@@ -3,20 +3,25 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use docmill_connectors::Environment;
 use docmill_model::chain::NodeChain;
 use docmill_model::ids::{FileId, JobId, WorkflowId, WorkspaceId};
-use docmill_model::job::{JobStatus, JobType, TaskState};
+use docmill_model::job::{JobStatus, JobType, ListingState};
 use docmill_model::limits::ParseLimits;
 use docmill_model::time::{Micros, SECOND};
 use docmill_store::blob::BlobStore;
-use docmill_store::{DeleteOutcome, Job, NewFile, NewJob, Principal, Result, Store, StoreError};
-use tokio::sync::Notify;
+use docmill_store::{DeleteOutcome, FileInput, Job, NewFile, NewJob, Principal, Result, Store};
+use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::clock::now;
+use crate::connections::Connections;
+use crate::connectors::{CHECK_ABANDONED, CHECKS_AT_ONCE};
+use crate::listing::Listings;
 use crate::runner::Runner;
 use crate::running::RunningFiles;
+use crate::vault::Vault;
 
 /// How the engine runs.
 #[derive(Clone, Debug)]
@@ -31,6 +36,10 @@ pub struct EngineConfig {
     pub retention: Option<Duration>,
     /// Least time between two jobs of one account.
     pub create_gap: Duration,
+    /// Most bytes of a file from a source.
+    pub max_file_bytes: u64,
+    /// Most files a run may list; `None` for no bound.
+    pub max_files_per_run: Option<u64>,
     /// Bounds of the parsers.
     pub parse_limits: ParseLimits,
 }
@@ -61,23 +70,6 @@ pub struct SubmittedFile {
     pub blob_key: String,
 }
 
-/// Why a job can't be retried.
-#[derive(Debug, thiserror::Error)]
-pub enum RetryError {
-    /// No such job.
-    #[error("no such job")]
-    NotFound,
-    /// It has not ended.
-    #[error("the job has not ended")]
-    NotEnded,
-    /// It has no failed file.
-    #[error("the job has no failed file")]
-    NothingFailed,
-    /// The store failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
 /// The engine. Clones share one state.
 #[derive(Clone)]
 pub struct Engine {
@@ -89,9 +81,16 @@ pub(crate) struct Shared {
     pub(crate) blobs: BlobStore,
     pub(crate) runner: Runner,
     pub(crate) running: RunningFiles,
+    pub(crate) listings: Listings,
+    pub(crate) connections: Connections,
+    pub(crate) checks: Semaphore,
     pub(crate) config: EngineConfig,
-    /// There may be something to claim.
+    /// There may be a file to claim.
     pub(crate) wake: Notify,
+    /// There may be a run to list.
+    pub(crate) listing_wake: Notify,
+    /// A workflow may be due earlier than was known.
+    pub(crate) clock_wake: Notify,
     /// Claim nothing more.
     pub(crate) stopping: CancellationToken,
     /// End at once.
@@ -108,17 +107,29 @@ impl std::fmt::Debug for Engine {
 }
 
 impl Engine {
-    /// An engine over a store, blobs and a pool of child processes. Call [`Engine::start`] to have it
-    /// work.
-    pub fn new(store: Arc<dyn Store>, blobs: BlobStore, runner: Runner, config: EngineConfig) -> Self {
+    /// An engine over a store, blobs and a pool of child processes, with what connectors may use of the
+    /// machine and the vault of their secrets. Call [`Engine::start`] to have it work.
+    pub fn new(
+        store: Arc<dyn Store>,
+        blobs: BlobStore,
+        runner: Runner,
+        environment: Environment,
+        vault: Vault,
+        config: EngineConfig,
+    ) -> Self {
         Self {
             shared: Arc::new(Shared {
                 store,
                 blobs,
                 runner,
                 running: RunningFiles::default(),
+                listings: Listings::default(),
+                connections: Connections::new(environment, vault),
+                checks: Semaphore::new(CHECKS_AT_ONCE),
                 config,
                 wake: Notify::new(),
+                listing_wake: Notify::new(),
+                clock_wake: Notify::new(),
                 stopping: CancellationToken::new(),
                 stopped: CancellationToken::new(),
                 tasks: TaskTracker::new(),
@@ -133,10 +144,16 @@ impl Engine {
         if recovered > 0 {
             tracing::info!(files = recovered, "took up files an earlier process was working on");
         }
+        let checks = shared.store.abandon_checks(CHECK_ABANDONED, now()).await?;
+        if checks > 0 {
+            tracing::info!(checks, "failed connection checks an earlier process was working on");
+        }
         shared.store.settle(now()).await?;
         shared.tasks.spawn(crate::worker::claim_loop(self.clone()));
+        shared.tasks.spawn(crate::listing::listing_loop(self.clone()));
+        shared.tasks.spawn(crate::firing::firing_loop(self.clone()));
         // Not among the tasks waited for at the end: it goes on until they have ended.
-        tokio::spawn(crate::worker::lease_loop(self.clone()));
+        tokio::spawn(crate::leases::lease_loop(self.clone()));
         shared.tasks.spawn(crate::upkeep::upkeep_loop(self.clone()));
         Ok(())
     }
@@ -217,9 +234,17 @@ impl Engine {
             chain: submission.chain,
             retry_of,
             files: submission.files.into_iter().map(new_file).collect(),
+            run: None,
         };
         let accepted = as_accepted(&job, at);
-        let empty = job.files.is_empty();
+        self.accept(job, at).await?;
+        Ok(accepted)
+    }
+
+    /// Records a job and has it worked on.
+    pub(crate) async fn accept(&self, job: NewJob, at: Micros) -> Result<()> {
+        let listed = job.run.as_ref().is_some_and(|run| !run.sources.is_empty());
+        let empty = job.files.is_empty() && !listed;
         self.shared.store.create_job(job, at).await?;
         if empty {
             // No file's end will end it, so it is settled here; should that fail, the lease loop does it later.
@@ -231,7 +256,17 @@ impl Engine {
             });
         }
         self.shared.wake.notify_one();
-        Ok(accepted)
+        self.shared.listing_wake.notify_one();
+        Ok(())
+    }
+
+    /// Ends at once what this process does for a job that was stopped.
+    pub(crate) fn end_work_on(&self, job: JobId) {
+        self.shared.running.cancel_job(job);
+        self.shared.listings.cancel(job);
+        self.shared.wake.notify_one();
+        // Its slot may be another run's now.
+        self.shared.listing_wake.notify_one();
     }
 
     /// Stops a job: its status before, or `None` when there is no such job. The child processes of its
@@ -239,47 +274,9 @@ impl Engine {
     pub async fn stop_job(&self, workspace: WorkspaceId, job: JobId) -> Result<Option<JobStatus>> {
         let before = self.shared.store.stop_job(workspace, job, now()).await?;
         if before.is_some() {
-            self.shared.running.cancel_job(job);
-            self.shared.wake.notify_one();
+            self.end_work_on(job);
         }
         Ok(before)
-    }
-
-    /// Runs the failed files of an ended job again, as a new job with the same chain.
-    pub async fn retry_job(&self, principal: &Principal, job: JobId) -> std::result::Result<Job, RetryError> {
-        let store = &self.shared.store;
-        let original = store.job(principal.workspace, job).await?.ok_or(RetryError::NotFound)?;
-        if !original.status.is_terminal() {
-            return Err(RetryError::NotEnded);
-        }
-        let files = store
-            .job_files(principal.workspace, job)
-            .await?
-            .ok_or(RetryError::NotFound)?;
-        let files: Vec<_> = files
-            .into_iter()
-            .filter(|file| matches!(file.state, TaskState::Failed | TaskState::Stopped))
-            .map(|file| SubmittedFile {
-                id: FileId::new(),
-                name: file.name,
-                content_type: file.content_type,
-                size: file.size,
-                blob_key: file.blob_key,
-            })
-            .collect();
-        if files.is_empty() {
-            return Err(RetryError::NothingFailed);
-        }
-        let submission = Submission {
-            chain: original.chain,
-            job_type: original.job_type,
-            files,
-        };
-        match self.create(principal, submission, Some(job)).await {
-            // Deleted since it was looked at.
-            Err(StoreError::OriginalGone(_)) => Err(RetryError::NotFound),
-            result => Ok(result?),
-        }
     }
 
     /// Deletes an ended job with its files and outputs.
@@ -293,7 +290,7 @@ impl Engine {
 }
 
 /// The job at the moment of its acceptance.
-fn as_accepted(job: &NewJob, at: Micros) -> Job {
+pub(crate) fn as_accepted(job: &NewJob, at: Micros) -> Job {
     Job {
         id: job.id,
         workflow: job.workflow,
@@ -310,16 +307,24 @@ fn as_accepted(job: &NewJob, at: Micros) -> Job {
         files_failed: 0,
         file_ids: job.files.iter().map(|file| file.id).collect(),
         outputs: Vec::new(),
+        from_sources: job.run.as_ref().is_some_and(|run| !run.sources.is_empty()),
+        listing: job
+            .run
+            .as_ref()
+            .filter(|run| !run.sources.is_empty())
+            .map(|_| ListingState::Open),
+        destinations: job.run.as_ref().map(|run| run.destinations.clone()).unwrap_or_default(),
+        files_unchanged: 0,
     }
 }
 
-fn new_file(file: SubmittedFile) -> NewFile {
+pub(crate) fn new_file(file: SubmittedFile) -> NewFile {
     NewFile {
         id: file.id,
         name: file.name,
         content_type: file.content_type,
         size: file.size,
-        blob_key: file.blob_key,
+        input: FileInput::Blob(file.blob_key),
     }
 }
 

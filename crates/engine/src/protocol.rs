@@ -22,6 +22,9 @@ pub struct TaskRequest {
     pub last_modified: Option<String>,
     /// Folder the file was read from.
     pub file_directory: Option<String>,
+    /// What every element carries as `metadata.data_source`, for a file from a source.
+    #[serde(default)]
+    pub data_source: Option<serde_json::Value>,
 }
 
 /// Sent when every node has run.

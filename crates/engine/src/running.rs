@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use docmill_model::ids::{FileId, JobId};
 use docmill_sandbox::CancelFlag;
 use docmill_store::Lease;
+use tokio_util::sync::CancellationToken;
 
 /// How far a file has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,11 +27,26 @@ pub struct RunningFiles {
     files: Arc<Mutex<HashMap<FileId, Entry>>>,
 }
 
+/// How work on a file is told to end: a flag for the threads that talk to child processes, a token for
+/// tasks that wait for sources and destinations.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cancel {
+    pub(crate) flag: CancelFlag,
+    pub(crate) token: CancellationToken,
+}
+
+impl Cancel {
+    fn cancel(&self) {
+        self.flag.cancel();
+        self.token.cancel();
+    }
+}
+
 #[derive(Debug)]
 struct Entry {
     job: JobId,
     lease: Lease,
-    cancel: CancelFlag,
+    cancel: Cancel,
     progress: FileProgress,
 }
 
@@ -40,8 +56,8 @@ impl RunningFiles {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn start(&self, job: JobId, lease: Lease) -> CancelFlag {
-        let cancel = CancelFlag::default();
+    pub(crate) fn start(&self, job: JobId, lease: Lease) -> Cancel {
+        let cancel = Cancel::default();
         let entry = Entry {
             job,
             lease,
@@ -68,6 +84,16 @@ impl RunningFiles {
     /// How far a file is; `None` when it is not being processed here.
     pub fn progress(&self, file: FileId) -> Option<FileProgress> {
         self.lock().get(&file).map(|entry| entry.progress)
+    }
+
+    /// How far the files of a job are that are being processed here.
+    pub fn of_job(&self, job: JobId) -> Vec<FileProgress> {
+        let files = self.lock();
+        files
+            .values()
+            .filter(|entry| entry.job == job)
+            .map(|entry| entry.progress)
+            .collect()
     }
 
     pub(crate) fn cancel_job(&self, job: JobId) {

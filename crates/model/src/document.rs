@@ -78,4 +78,6 @@ pub enum WarningCode {
     Truncated,
     /// An embedded or attached file was not partitioned.
     AttachmentSkipped,
+    /// The file's content is what its workflow processed last, so nothing was done.
+    Unchanged,
 }

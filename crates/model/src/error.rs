@@ -50,7 +50,7 @@ codes! {
     /// The node chain is not one docmill can run.
     ChainInvalid = "chain_invalid", 422, "`detail` says which node and why";
     /// The body is of a type the operation does not take.
-    UnsupportedMediaType = "unsupported_media_type", 415, "send multipart/form-data, or application/x-www-form-urlencoded without files";
+    UnsupportedMediaType = "unsupported_media_type", 415, "the message says which content type the operation takes";
     /// More files than a job may have.
     TooManyFiles = "too_many_files", 422, "split the files over several jobs, or raise `limits.max_files_per_job`";
     /// A file larger than allowed.
@@ -71,6 +71,13 @@ codes! {
     ShuttingDown = "shutting_down", 503, "retry when the server is back";
     /// A fault of docmill's own.
     Internal = "internal_error", 500, "look up the request id in the server's log";
+
+    /// The workflow's state forbids the operation: inactive, running, deleted.
+    WorkflowStateConflict = "workflow_state_conflict", 409, "the message says what is in the way";
+    /// The connector is used by workflows.
+    ConnectorInUse = "connector_in_use", 409, "take the connector out of the workflows the message names, or delete them";
+    /// A `key` another live object of the workspace has.
+    KeyTaken = "key_taken", 409, "choose another `key`, or leave it out to have one made";
 
     // Files.
     /// A type of file docmill does not read.
@@ -99,6 +106,14 @@ codes! {
     TaskOutputInvalid = "task_output_invalid", 500, "report the file; other files are not affected";
     /// The output is larger than allowed.
     OutputTooLarge = "output_too_large", 422, "split the document, or raise `limits.max_output_bytes`";
+    /// The source or destination can't be reached, or failed.
+    ConnectorUnavailable = "connector_unavailable", 502, "check that the service is up and reachable, then retry the job";
+    /// The source or destination refuses the credentials, or a setting of the server forbids the connection.
+    ConnectorRefused = "connector_refused", 422, "check the connector's credentials and rights with a connection check";
+    /// The settings of a connector can't work.
+    ConnectorInvalid = "connector_invalid", 422, "correct the connector's settings";
+    /// The object is not at its source any more, or the place it should go to does not exist.
+    ConnectorObjectMissing = "connector_object_missing", 422, "check that the object, bucket, table or index exists";
     /// The server stopped again and again while it processed the file.
     AttemptsExhausted = "attempts_exhausted", 500, "retry the job; if it happens again look at the server's log";
 }

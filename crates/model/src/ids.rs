@@ -71,4 +71,8 @@ id! {
     NodeId,
     /// A recorded event.
     EventId,
+    /// A source or destination connector.
+    ConnectorId,
+    /// A check of a connector's connection.
+    CheckId,
 }

@@ -1,35 +1,6 @@
 //! Jobs, their files and the states they pass through.
 
-use serde::{Deserialize, Serialize};
-
-macro_rules! text_enum {
-    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-        pub enum $name { $($(#[$vdoc])* #[serde(rename = $text)] $variant),+ }
-
-        impl $name {
-            /// Every value.
-            pub const ALL: &'static [$name] = &[$($name::$variant),+];
-
-            /// The value as stored and sent.
-            pub fn as_str(self) -> &'static str {
-                match self { $($name::$variant => $text),+ }
-            }
-
-            /// The value a stored text stands for.
-            pub fn parse(text: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|value| value.as_str() == text)
-            }
-        }
-
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(self.as_str())
-            }
-        }
-    };
-}
+use crate::words::text_enum;
 
 text_enum! {
     /// Status of a job.
@@ -76,6 +47,18 @@ text_enum! {
         Failed = "failed",
         /// Ended by cancellation of the job.
         Stopped = "stopped",
+    }
+}
+
+text_enum! {
+    /// How far a run is in finding out its files.
+    ListingState {
+        /// Its sources are not listed to the end.
+        Open = "open",
+        /// They are.
+        Complete = "complete",
+        /// They could not be listed, for good.
+        Failed = "failed",
     }
 }
 

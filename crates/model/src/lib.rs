@@ -4,6 +4,7 @@
 //! this one uses none of them.
 
 pub mod chain;
+pub mod connector;
 pub mod document;
 pub mod element;
 pub mod error;
@@ -16,6 +17,8 @@ pub mod orig_elements;
 pub mod settings;
 pub mod template;
 pub mod time;
+mod words;
+pub mod workflow;
 
 pub use document::{Document, PageInfo, Warning, WarningCode};
 pub use element::{Element, ElementType};

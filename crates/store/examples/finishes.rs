@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use docmill_model::ids::{AccountId, FileId, JobId, WorkflowId, WorkspaceId};
 use docmill_model::job::JobType;
 use docmill_model::time::Micros;
-use docmill_store::sqlite::SqliteStore;
-use docmill_store::{FileOutcome, NewFile, NewJob, Result, Store};
+use docmill_store::sqlite::{Slots, SqliteStore};
+use docmill_store::{FileInput, FileOutcome, NewFile, NewJob, Result, Store};
 
 const SECOND: Micros = 1_000_000;
 
@@ -34,7 +34,16 @@ async fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let flush = flush_time(directory.path())?;
 
     // No bound on running jobs, so that everything may be claimed.
-    let store = Arc::new(SqliteStore::open(&directory.path().join("bench.db"), 0).await?);
+    let store = Arc::new(
+        SqliteStore::open(
+            &directory.path().join("bench.db"),
+            Slots {
+                local_jobs: 0,
+                workflow_jobs: 0,
+            },
+        )
+        .await?,
+    );
     let account = store.create_account("bench", 1).await?;
     let workspace = store.create_workspace(account, "bench", 1).await?;
     let start = Instant::now();
@@ -84,13 +93,14 @@ async fn submit(
             job_type: JobType::Ephemeral,
             chain: chain.clone(),
             retry_of: None,
+            run: None,
             files: (first..files.min(first + per_job))
                 .map(|n| NewFile {
                     id: FileId::new(),
                     name: format!("{n}.txt"),
                     content_type: None,
                     size: 1,
-                    blob_key: format!("in/{n}"),
+                    input: FileInput::Blob(format!("in/{n}")),
                 })
                 .collect(),
         };
@@ -121,6 +131,7 @@ async fn drain(store: &Arc<SqliteStore>, workers: usize) -> Result<usize> {
                     warnings: Vec::new(),
                     elements: 1,
                     pages: 1,
+                    content_hash: None,
                 };
                 store.finish(claim.lease, outcome, 3 * SECOND).await?;
                 finished.fetch_add(1, Ordering::Relaxed);

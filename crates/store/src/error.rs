@@ -1,6 +1,6 @@
 //! What can go wrong in the store.
 
-use docmill_model::ids::JobId;
+use docmill_model::ids::{ConnectorId, JobId, WorkflowId};
 
 /// Result of a store method.
 pub type Result<T> = std::result::Result<T, StoreError>;
@@ -17,6 +17,24 @@ pub enum StoreError {
     /// The job a new one was to retry is not there any more, and its files neither.
     #[error("job {0} is gone")]
     OriginalGone(JobId),
+    /// Another live object of the workspace has the slug.
+    #[error("the key `{0}` is taken")]
+    KeyTaken(String),
+    /// A connector a workflow refers to does not exist in the workspace in that role.
+    #[error("connector {0} does not exist")]
+    ConnectorGone(ConnectorId),
+    /// The workflow of a run is deleted or never was.
+    #[error("workflow {0} is gone")]
+    WorkflowGone(WorkflowId),
+    /// The workflow of a run is inactive.
+    #[error("workflow {0} is inactive")]
+    WorkflowInactive(WorkflowId),
+    /// Another run of the workflow has not ended.
+    #[error("run {0} of the workflow has not ended")]
+    RunActive(JobId),
+    /// The object was changed since it was read.
+    #[error("changed by somebody else")]
+    Conflict,
     /// The database can't be used now: disk full, locked, permissions.
     #[error("the database is not available")]
     Unavailable(#[source] sqlx::Error),

@@ -9,14 +9,17 @@ pub mod sqlite;
 #[cfg(test)]
 mod suite;
 mod types;
+mod workflows;
 
 use async_trait::async_trait;
-use docmill_model::ids::{AccountId, FileId, JobId, KeyId, NodeId, WorkflowId, WorkspaceId};
+use docmill_model::connector::ConnectorRole;
+use docmill_model::ids::{AccountId, CheckId, ConnectorId, FileId, JobId, KeyId, NodeId, WorkflowId, WorkspaceId};
 use docmill_model::job::JobStatus;
 use docmill_model::time::Micros;
 
 pub use error::{Result, StoreError};
 pub use types::*;
+pub use workflows::*;
 
 /// Durable state. Every method that changes something returns only once the change survives a crash.
 ///
@@ -67,10 +70,16 @@ pub trait Store: Send + Sync {
     ) -> Result<std::result::Result<(), Micros>>;
 
     /// Records a job and its files (whose blobs must be durable), and starts it when its account has
-    /// a free slot. It is never ended on return: a job without files that starts here is ended by
+    /// a free slot of its kind: local-file jobs and workflow runs have slots of their own.
+    ///
+    /// A run of a workflow that is deleted or inactive is refused with [`StoreError::WorkflowGone`] or
+    /// [`StoreError::WorkflowInactive`]; one with sources while another such run of the workflow has not
+    /// ended, with [`StoreError::RunActive`].
+    ///
+    /// The job is never ended on return: a job without files that starts here is ended by
     /// [`Store::settle`], one that starts later ends as it starts.
     ///
-    /// A retry refers to blobs of the job it retries; [`StoreError::OriginalGone`] when that job holds
+    /// A retry refers to blobs or objects of the job it retries; [`StoreError::OriginalGone`] when that job holds
     /// them no longer.
     async fn create_job(&self, job: NewJob, now: Micros) -> Result<()>;
 
@@ -80,8 +89,9 @@ pub trait Store: Send + Sync {
     /// Jobs that match, newest first.
     async fn jobs(&self, workspace: WorkspaceId, filter: &JobFilter) -> Result<Vec<Job>>;
 
-    /// The files of a job in the order of upload; `None` when there is no such job.
-    async fn job_files(&self, workspace: WorkspaceId, job: JobId) -> Result<Option<Vec<JobFile>>>;
+    /// Files of a job in their order, leaving out `offset` and at most `limit`; with `failed_only`, those
+    /// that failed. `None` when there is no such job.
+    async fn job_files(&self, workspace: WorkspaceId, job: JobId, page: FilePage) -> Result<Option<Vec<JobFile>>>;
 
     /// Where the output of a file at a node is stored.
     async fn output(
@@ -100,6 +110,121 @@ pub trait Store: Send + Sync {
 
     /// Events of a job after `sequence`, in order.
     async fn events(&self, workspace: WorkspaceId, job: JobId, after: i64) -> Result<Vec<Event>>;
+
+    // ---- connectors ----
+
+    /// Records a connector; its slug. [`StoreError::KeyTaken`] when the slug asked for is taken by another
+    /// connector of the same role in the workspace.
+    async fn create_connector(&self, connector: NewConnector, now: Micros) -> Result<String>;
+
+    /// A connector by id or slug.
+    async fn connector(&self, workspace: WorkspaceId, role: ConnectorRole, which: &str) -> Result<Option<Connector>>;
+
+    /// Connectors of a role, oldest first; only those of a type, if given.
+    async fn connectors(
+        &self,
+        workspace: WorkspaceId,
+        role: ConnectorRole,
+        kind: Option<&str>,
+    ) -> Result<Vec<Connector>>;
+
+    /// Replaces a connector's settings; `None` when there is no such connector.
+    async fn update_connector(
+        &self,
+        workspace: WorkspaceId,
+        role: ConnectorRole,
+        connector: ConnectorId,
+        config: serde_json::Value,
+        now: Micros,
+    ) -> Result<Option<Connector>>;
+
+    /// Deletes a connector no live workflow uses.
+    async fn delete_connector(
+        &self,
+        workspace: WorkspaceId,
+        role: ConnectorRole,
+        connector: ConnectorId,
+    ) -> Result<ConnectorDeletion>;
+
+    /// Records that a connection is being checked; earlier checks of the connector are forgotten.
+    async fn create_check(&self, connector: ConnectorId, check: CheckId, now: Micros) -> Result<()>;
+
+    /// Ends a check, with the reason if it failed.
+    async fn finish_check(&self, check: CheckId, outcome: std::result::Result<(), String>, now: Micros) -> Result<()>;
+
+    /// The latest check of a connector.
+    async fn latest_check(&self, workspace: WorkspaceId, connector: ConnectorId) -> Result<Option<ConnectionCheck>>;
+
+    /// Fails every check that has not ended with `reason`: those of a server that is gone.
+    async fn abandon_checks(&self, reason: &str, now: Micros) -> Result<u64>;
+
+    // ---- workflows ----
+
+    /// Records a workflow. [`StoreError::KeyTaken`] as for connectors, [`StoreError::ConnectorGone`] when
+    /// one of its connectors does not exist in the workspace in that role.
+    async fn create_workflow(&self, workflow: NewWorkflow, now: Micros) -> Result<Workflow>;
+
+    /// A live workflow by id or slug.
+    async fn workflow(&self, workspace: WorkspaceId, which: &str) -> Result<Option<Workflow>>;
+
+    /// Workflows that match.
+    async fn workflows(&self, workspace: WorkspaceId, filter: &WorkflowFilter) -> Result<Vec<Workflow>>;
+
+    /// Replaces a live workflow's definition if it is still as of `seen` (the `updated_at` it was read
+    /// with): [`StoreError::Conflict`] otherwise. `None` when there is no such workflow.
+    async fn update_workflow(
+        &self,
+        workspace: WorkspaceId,
+        workflow: WorkflowId,
+        definition: WorkflowDefinition,
+        seen: Option<Micros>,
+        now: Micros,
+    ) -> Result<Option<Workflow>>;
+
+    /// Deletes a workflow softly and stops its jobs that have not ended; those jobs, or `None` when there
+    /// is no such live workflow.
+    async fn delete_workflow(
+        &self,
+        workspace: WorkspaceId,
+        workflow: WorkflowId,
+        now: Micros,
+    ) -> Result<Option<Vec<JobId>>>;
+
+    /// Live, active workflows whose next firing is due at `now`, the most overdue first.
+    async fn due_workflows(&self, now: Micros, max: u32) -> Result<Vec<DueWorkflow>>;
+
+    /// When the next workflow is due; `None` when none has a schedule.
+    async fn next_due(&self) -> Result<Option<Micros>>;
+
+    /// Fires a due workflow: in one transaction records the firing (one row per workflow and instant, so
+    /// that no restart fires twice), moves `next_fire_at` on, and creates the run unless the last one has
+    /// not ended and the schedule says to skip.
+    async fn fire(&self, run: ScheduledRun, now: Micros) -> Result<Firing>;
+
+    // ---- listings: runs that are finding out their files ----
+
+    /// Claims up to `max` started runs whose sources are not listed to the end, are due, and are not leased.
+    async fn claim_listings(&self, max: usize, lease_until: Micros, now: Micros) -> Result<Vec<ListingClaim>>;
+
+    /// Extends listing leases; returns those that are lost.
+    async fn renew_listings(&self, leases: &[ListingLease], lease_until: Micros) -> Result<Vec<ListingLease>>;
+
+    /// Adds listed objects to a run and notes how far it is; how many of its files now wait for a worker.
+    ///
+    /// An object the run has already is left alone. Without `reprocess_all`, one whose version the workflow
+    /// processed before is only counted as unchanged. [`StoreError::LeaseLost`] when the run was stopped or
+    /// is listed by somebody else.
+    async fn add_listed(&self, lease: ListingLease, page: ListedPage, now: Micros) -> Result<u64>;
+
+    /// How many of a run's files wait for a worker. [`StoreError::LeaseLost`] as for `add_listed`.
+    async fn backlog(&self, lease: ListingLease) -> Result<u64>;
+
+    /// Ends a listing. After a complete one, with `delete_removed`, files the workflow processed before and
+    /// that were not listed now are added with [`FileAction::Delete`]. The run ends if no file is left.
+    async fn finish_listing(&self, lease: ListingLease, outcome: ListingOutcome, now: Micros) -> Result<()>;
+
+    /// Gives a listing back, as when the server stops.
+    async fn release_listing(&self, lease: ListingLease) -> Result<()>;
 
     // ---- tasks ----
 
@@ -145,6 +270,26 @@ pub trait Store: Send + Sync {
 
     /// Fails when the store can't be written.
     async fn check_writable(&self) -> Result<()>;
+}
+
+/// Which files of a job to read.
+#[derive(Clone, Copy, Debug)]
+pub struct FilePage {
+    /// Only those that failed.
+    pub failed_only: bool,
+    /// Files to leave out at the start.
+    pub offset: u64,
+    /// At most this many.
+    pub limit: u32,
+}
+
+impl FilePage {
+    /// All files: right only for jobs whose number of files is bounded.
+    pub const ALL: Self = Self {
+        failed_only: false,
+        offset: 0,
+        limit: u32::MAX,
+    };
 }
 
 /// Filters of [`Store::jobs`].

@@ -1,8 +1,9 @@
 //! Records of the store.
 
 use docmill_model::chain::NodeChain;
-use docmill_model::ids::{AccountId, EventId, FileId, JobId, KeyId, NodeId, WorkflowId, WorkspaceId};
-use docmill_model::job::{EventType, JobStatus, JobType, TaskState};
+use docmill_model::connector::SourceObject;
+use docmill_model::ids::{AccountId, ConnectorId, EventId, FileId, JobId, KeyId, NodeId, WorkflowId, WorkspaceId};
+use docmill_model::job::{EventType, JobStatus, JobType, ListingState, TaskState};
 use docmill_model::time::Micros;
 use docmill_model::{Code, Warning};
 use serde_json::Value;
@@ -95,6 +96,21 @@ pub struct NewJob {
     pub retry_of: Option<JobId>,
     /// Its files, in the order of upload.
     pub files: Vec<NewFile>,
+    /// Set for a run of a stored workflow.
+    pub run: Option<NewRun>,
+}
+
+/// What a run of a stored workflow has beyond other jobs.
+#[derive(Clone, Debug, Default)]
+pub struct NewRun {
+    /// Sources to list. Empty: only the files the job is created with.
+    pub sources: Vec<ConnectorId>,
+    /// Where outputs go. Empty: they are kept for download.
+    pub destinations: Vec<ConnectorId>,
+    /// Whether files that have not changed since they were last processed are processed again.
+    pub reprocess_all: bool,
+    /// Whether files that are gone from their source are removed from the destinations.
+    pub delete_removed: bool,
 }
 
 /// A file of a job to create.
@@ -106,10 +122,35 @@ pub struct NewFile {
     pub name: String,
     /// Declared MIME type.
     pub content_type: Option<String>,
-    /// Bytes.
+    /// Bytes, 0 where a source does not tell.
     pub size: u64,
-    /// Key of its blob.
-    pub blob_key: String,
+    /// Where its bytes are.
+    pub input: FileInput,
+}
+
+/// Where a file's bytes are.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FileInput {
+    /// In a blob of this key.
+    Blob(String),
+    /// At a source.
+    Source {
+        /// The source.
+        source: ConnectorId,
+        /// The object there.
+        object: SourceObject,
+        /// What to do with it.
+        action: FileAction,
+    },
+}
+
+/// What is done with a file of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileAction {
+    /// It is fetched, run through the chain, and its output put to the destinations.
+    Process,
+    /// It is gone from its source, and is removed from the destinations.
+    Delete,
 }
 
 /// A job.
@@ -145,6 +186,15 @@ pub struct Job {
     pub file_ids: Vec<FileId>,
     /// Outputs there are, by node then file: `(node, file)`.
     pub outputs: Vec<(NodeId, FileId)>,
+    /// Whether its files come from a source. Then `file_ids` and `outputs` are empty: there may be a
+    /// million, and [`crate::Store::job_files`] gives them page by page.
+    pub from_sources: bool,
+    /// How far the listing of its sources is; none when it has none.
+    pub listing: Option<ListingState>,
+    /// Where outputs go; empty: they are kept for download.
+    pub destinations: Vec<ConnectorId>,
+    /// Files that had not changed since the workflow last processed them and were left alone.
+    pub files_unchanged: u64,
 }
 
 /// A file of a job.
@@ -158,8 +208,8 @@ pub struct JobFile {
     pub content_type: Option<String>,
     /// Bytes.
     pub size: u64,
-    /// Key of its blob.
-    pub blob_key: String,
+    /// Where its bytes are.
+    pub input: FileInput,
     /// Where it stands.
     pub state: TaskState,
     /// Times it was claimed.
@@ -219,14 +269,24 @@ pub struct Claim {
     pub job: JobId,
     /// Its workspace.
     pub workspace: WorkspaceId,
+    /// Its job's workflow.
+    pub workflow: WorkflowId,
     /// What to do with it.
     pub chain: NodeChain,
     /// Its name.
     pub name: String,
     /// Declared MIME type.
     pub content_type: Option<String>,
-    /// Key of its blob.
-    pub blob_key: String,
+    /// Where its bytes are.
+    pub input: FileInput,
+    /// Where its output goes.
+    pub destinations: Vec<ConnectorId>,
+    /// Those of the destinations where a file of a source may have its plain name. At all others another
+    /// workflow or source was first, and a name must hold a part of the document's id.
+    pub plain_at: Vec<ConnectorId>,
+    /// SHA-256 of the content the workflow processed last under this locator, hexadecimal; `None` when
+    /// there is none or the run processes everything again. The same content need not be processed.
+    pub known_hash: Option<String>,
     /// Bytes.
     pub size: u64,
     /// Times it was claimed, with this one.
@@ -246,6 +306,9 @@ pub enum FileOutcome {
         elements: u64,
         /// Pages.
         pages: u64,
+        /// SHA-256 of the file's content, hexadecimal, for a file from a source: what the workflow's next
+        /// run compares with.
+        content_hash: Option<String>,
     },
     /// It failed for good.
     Failed {

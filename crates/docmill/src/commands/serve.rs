@@ -1,10 +1,12 @@
 //! `docmill serve`.
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use docmill_api::{ApiConfig, TokenSigner};
+use docmill_connectors::Environment;
 use docmill_engine::{Engine, access, now};
 use docmill_model::ids::WorkspaceId;
 use docmill_store::Store;
@@ -71,7 +73,10 @@ pub(crate) fn run(config: &Config) -> Result<ExitCode, Failure> {
                 config.server.listen
             )
         })?;
-        let engine = Engine::new(store.clone(), blobs, runner, config.engine_config());
+        let environment = config.environment()?;
+        warn_of_dangers(config, &environment);
+        let vault = setup::vault(config)?;
+        let engine = Engine::new(store.clone(), blobs, runner, environment, vault, config.engine_config());
         let api = ApiConfig {
             key_headers: config
                 .auth
@@ -79,6 +84,7 @@ pub(crate) fn run(config: &Config) -> Result<ExitCode, Failure> {
                 .iter()
                 .map(|name| name.to_ascii_lowercase())
                 .collect(),
+            require_bearer_for_workflows: config.auth.require_bearer_for_workflows,
             token_lifetime: Duration::from_secs(config.auth.token_lifetime_secs),
             limits: config.request_limits(),
             other_limits: config.other_limits(),
@@ -127,6 +133,24 @@ pub(crate) fn run(config: &Config) -> Result<ExitCode, Failure> {
     })
 }
 
+/// Says what connectors may reach that they usually may not.
+fn warn_of_dangers(config: &Config, environment: &Environment) {
+    let policy = environment.egress.policy();
+    if !policy.allow.is_empty() {
+        tracing::warn!(networks = ?config.egress.danger_allow_cidrs,
+            "whoever may create connectors can reach these networks (setting `egress.danger_allow_cidrs`)");
+    }
+    if policy.allow_http {
+        tracing::warn!("connectors may use plain http (setting `egress.allow_http`)");
+    }
+    if environment.ambient_credentials {
+        tracing::warn!(
+            "whoever may create connectors can use this machine's cloud credentials \
+             (setting `connectors.allow_ambient_credentials`)"
+        );
+    }
+}
+
 /// Makes the default account, workspace and key.
 async fn first_start(store: &dyn Store, config: &Config) -> Result<(), Failure> {
     let workspace = access::ensure_default_workspace(store, now()).await?;
@@ -168,6 +192,7 @@ fn start_logging(config: &Config) -> Result<(), Failure> {
     let filter = EnvFilter::try_new(&config.log.level).map_err(|error| format!("setting `log.level`: {error}"))?;
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr);
     if config.log.format == "json" {
         builder.json().init();

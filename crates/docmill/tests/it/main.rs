@@ -2,6 +2,8 @@
 
 mod access;
 mod cli;
+mod clock;
+mod connectors;
 mod corpus;
 mod crash;
 mod documentation;
@@ -13,6 +15,13 @@ mod kit;
 mod limits;
 mod names;
 mod outcomes;
+mod pages;
 mod paths;
 mod requests;
+mod run;
+mod runs;
+mod schedules;
+mod secrets;
 mod slow;
+mod workflow_list;
+mod workflows;

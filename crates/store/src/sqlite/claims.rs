@@ -9,10 +9,12 @@ use docmill_model::time::Micros;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
-use super::SqliteStore;
+use super::deletion::forget_processed;
 use super::lifecycle::{admit, count_ended};
-use super::rows::{count, id, json, parse_id, to_json};
-use crate::{Claim, FileOutcome, Lease, Result, StoreError};
+use super::listings::give_all_back;
+use super::rows::{count, id, input, json, parse_id, to_json};
+use super::{Slots, SqliteStore, naming};
+use crate::{Claim, FileInput, FileOutcome, Lease, Result, StoreError};
 
 /// Workspaces with files to claim, those with the fewest running files first: how many files run, and
 /// how many are ready (counted up to what is wanted).
@@ -33,7 +35,14 @@ pub(super) const CLAIM: &str = "UPDATE job_files
      WHERE seq IN (SELECT seq FROM job_files
                    WHERE workspace_id = $1 AND state = 'ready' AND not_before <= $3 ORDER BY seq LIMIT $4)
      RETURNING seq, id, token, attempt, job_id, workspace_id, name, content_type, blob_key, size,
-               (SELECT chain FROM jobs WHERE jobs.id = job_id) AS chain";
+               source_id, object, action,
+               (SELECT chain FROM jobs j WHERE j.id = job_id) AS chain,
+               (SELECT workflow_id FROM jobs j WHERE j.id = job_id) AS workflow_id,
+               (SELECT destinations FROM jobs j WHERE j.id = job_id) AS destinations,
+               CASE WHEN action = 'process' THEN
+                   (SELECT p.content_hash FROM jobs j JOIN processed_objects p ON p.workflow_id = j.workflow_id
+                    WHERE j.id = job_id AND j.reprocess_all = 0 AND p.source_id = job_files.source_id
+                        AND p.locator = job_files.locator) END AS known_hash";
 
 /// Files whose worker is gone.
 pub(super) const ABANDONED: &str = "SELECT seq, id, token, attempt FROM job_files
@@ -42,7 +51,7 @@ pub(super) const ABANDONED: &str = "SELECT seq, id, token, attempt FROM job_file
 impl SqliteStore {
     pub(super) async fn claim_files(&self, max: usize, lease_until: Micros, now: Micros) -> Result<Vec<Claim>> {
         let max = u32::try_from(max).unwrap_or(u32::MAX);
-        let max_running = self.max_running_local_jobs;
+        let slots = self.slots;
         self.writer
             .write(move |db| {
                 Box::pin(async move {
@@ -52,9 +61,13 @@ impl SqliteStore {
                         for row in claim_from(db, workspace, files, lease_until, now).await? {
                             match claim(&row) {
                                 Err(StoreError::Corrupt(reason)) => {
-                                    fail_unreadable(db, &row, &reason, max_running, now).await?;
+                                    fail_unreadable(db, &row, &reason, slots, now).await?;
                                 }
-                                claim => claims.push(claim?),
+                                claim => {
+                                    let mut claim = claim?;
+                                    name_plainly(db, &mut claim, &claims).await?;
+                                    claims.push(claim);
+                                }
                             }
                         }
                     }
@@ -89,7 +102,7 @@ impl SqliteStore {
     }
 
     pub(super) async fn finish_file(&self, lease: Lease, outcome: FileOutcome, now: Micros) -> Result<()> {
-        let max_running = self.max_running_local_jobs;
+        let slots = self.slots;
         self.writer
             .write(move |db| {
                 Box::pin(async move {
@@ -98,8 +111,8 @@ impl SqliteStore {
                     };
                     match outcome {
                         FileOutcome::Retry { .. } => Ok(()),
-                        FileOutcome::Succeeded { .. } => count_ended(db, job, 1, 0, max_running, now).await.map(drop),
-                        FileOutcome::Failed { .. } => count_ended(db, job, 0, 1, max_running, now).await.map(drop),
+                        FileOutcome::Succeeded { .. } => count_ended(db, job, 1, 0, slots, now).await.map(drop),
+                        FileOutcome::Failed { .. } => count_ended(db, job, 0, 1, slots, now).await.map(drop),
                     }
                 })
             })
@@ -125,7 +138,7 @@ impl SqliteStore {
     }
 
     pub(super) async fn recover_files(&self, all_running: bool, max_attempts: u32, now: Micros) -> Result<u64> {
-        let max_running = self.max_running_local_jobs;
+        let slots = self.slots;
         self.writer
             .write(move |db| {
                 Box::pin(async move {
@@ -143,8 +156,11 @@ impl SqliteStore {
                             message: format!("the server stopped {max_attempts} times while it processed this file"),
                         };
                         if let Some(job) = end_file(db, lease, &outcome, now).await? {
-                            count_ended(db, job, 0, 1, max_running, now).await?;
+                            count_ended(db, job, 0, 1, slots, now).await?;
                         }
+                    }
+                    if all_running {
+                        give_all_back(db).await?;
                     }
                     Ok(rows.len() as u64)
                 })
@@ -153,27 +169,27 @@ impl SqliteStore {
     }
 
     pub(super) async fn settle_jobs(&self, now: Micros) -> Result<u64> {
-        let max_running = self.max_running_local_jobs;
+        let slots = self.slots;
         self.writer
             .write(move |db| {
                 Box::pin(async move {
                     let mut touched = 0;
                     let done: Vec<String> = sqlx::query_scalar(
                         "SELECT id FROM jobs
-                         WHERE status = 'IN_PROGRESS' AND files_succeeded + files_failed >= files_total",
+                         WHERE status = 'IN_PROGRESS' AND files_succeeded + files_failed >= files_total
+                             AND listing IS NOT 'open'",
                     )
                     .fetch_all(&mut *db)
                     .await?;
                     for job in done {
-                        count_ended(db, parse_id(&job)?, 0, 0, max_running, now).await?;
+                        count_ended(db, parse_id(&job)?, 0, 0, slots, now).await?;
                         touched += 1;
                     }
-                    let waiting: Vec<String> =
-                        sqlx::query_scalar("SELECT DISTINCT account_id FROM jobs WHERE status = 'SCHEDULED'")
-                            .fetch_all(&mut *db)
-                            .await?;
-                    for account in waiting {
-                        touched += admit(db, &account, max_running, None, now).await?;
+                    forget_processed(db).await?;
+                    let waiting = "SELECT DISTINCT account_id, stored FROM jobs WHERE status = 'SCHEDULED'";
+                    for row in sqlx::query(waiting).fetch_all(&mut *db).await? {
+                        let (account, stored) = (row.try_get("account_id")?, row.try_get("stored")?);
+                        touched += admit(db, account, stored, slots, None, now).await?;
                     }
                     Ok(touched)
                 })
@@ -248,7 +264,7 @@ async fn fail_unreadable(
     db: &mut SqliteConnection,
     row: &SqliteRow,
     reason: &str,
-    max_running: u32,
+    slots: Slots,
     now: Micros,
 ) -> Result<()> {
     tracing::error!(reason, "a job in the store can't be read");
@@ -257,7 +273,7 @@ async fn fail_unreadable(
         message: "the record of this job can't be read; submit the file again".into(),
     };
     if let Some(job) = end_file(db, lease(row)?, &outcome, now).await? {
-        count_ended(db, job, 0, 1, max_running, now).await?;
+        count_ended(db, job, 0, 1, slots, now).await?;
     }
     Ok(())
 }
@@ -277,10 +293,31 @@ fn claim(row: &SqliteRow) -> Result<Claim> {
         chain: json(row, "chain")?,
         name: row.try_get("name")?,
         content_type: row.try_get("content_type")?,
-        blob_key: row.try_get("blob_key")?,
+        workflow: id(row, "workflow_id")?,
+        input: input(row)?,
+        destinations: json(row, "destinations")?,
+        plain_at: Vec::new(),
+        known_hash: row.try_get("known_hash")?,
         size: count(row, "size")?,
         attempt: count(row, "attempt")? as u32,
     })
+}
+
+/// Fills in where the document gets a plain name. Files claimed together mostly are of one source, so the one
+/// before may tell.
+async fn name_plainly(db: &mut SqliteConnection, claim: &mut Claim, before: &[Claim]) -> Result<()> {
+    let FileInput::Source { source, .. } = &claim.input else {
+        return Ok(());
+    };
+    let same = |other: &&Claim| {
+        let of_source = matches!(&other.input, FileInput::Source { source: other, .. } if other == source);
+        of_source && other.job == claim.job
+    };
+    claim.plain_at = match before.last().filter(same) {
+        Some(other) => other.plain_at.clone(),
+        None => naming::plain_at(db, claim.workspace, claim.workflow, *source, &claim.destinations).await?,
+    };
+    Ok(())
 }
 
 /// Writes a claimed file's outcome; the file's job, or `None` when the lease is lost.
@@ -301,7 +338,7 @@ async fn end_file(
             sqlx::query(
                 "UPDATE job_files SET state = 'succeeded', lease_until = NULL, ended_at = $3, warnings = $4,
                         elements = $5, pages = $6, error_code = NULL, error_message = NULL
-             WHERE id = $1 AND token = $2 AND state = 'running' RETURNING job_id",
+             WHERE id = $1 AND token = $2 AND state = 'running' RETURNING job_id, action",
             )
             .bind(file)
             .bind(token)
@@ -316,7 +353,7 @@ async fn end_file(
             sqlx::query(
                 "UPDATE job_files SET state = 'failed', lease_until = NULL, ended_at = $3, error_code = $4,
                         error_message = $5
-             WHERE id = $1 AND token = $2 AND state = 'running' RETURNING job_id",
+             WHERE id = $1 AND token = $2 AND state = 'running' RETURNING job_id, action",
             )
             .bind(file)
             .bind(token)
@@ -329,7 +366,7 @@ async fn end_file(
         FileOutcome::Retry { not_before } => {
             sqlx::query(
                 "UPDATE job_files SET state = 'ready', lease_until = NULL, not_before = $3
-             WHERE id = $1 AND token = $2 AND state = 'running' RETURNING job_id",
+             WHERE id = $1 AND token = $2 AND state = 'running' RETURNING job_id, action",
             )
             .bind(file)
             .bind(token)
@@ -340,10 +377,48 @@ async fn end_file(
     };
     let Some(row) = row else { return Ok(None) };
     let job = id(&row, "job_id")?;
-    if let FileOutcome::Succeeded { outputs, .. } = outcome {
+    if let FileOutcome::Succeeded {
+        outputs, content_hash, ..
+    } = outcome
+    {
         insert_outputs(db, lease.file, job, outputs).await?;
+        match row.try_get("action")? {
+            Some("process") => remember(db, lease.file, content_hash.as_deref()).await?,
+            Some(_) => forget(db, lease.file).await?,
+            None => {}
+        }
     }
     Ok(Some(job))
+}
+
+/// Notes what a workflow has processed: its next run leaves the object alone unless it has changed.
+async fn remember(db: &mut SqliteConnection, file: FileId, content_hash: Option<&str>) -> Result<()> {
+    sqlx::query(
+        "INSERT INTO processed_objects (workflow_id, source_id, locator, name, version, content_hash, seen_by)
+         SELECT j.workflow_id, f.source_id, f.locator, f.name, f.object ->> 'version', $2, j.seq
+         FROM job_files f JOIN jobs j ON j.id = f.job_id WHERE f.id = $1
+         ON CONFLICT (workflow_id, source_id, locator) DO UPDATE SET name = excluded.name,
+             version = excluded.version, content_hash = excluded.content_hash,
+             seen_by = max(seen_by, excluded.seen_by)",
+    )
+    .bind(file.to_string())
+    .bind(content_hash)
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+/// Forgets an object that was removed from the destinations.
+async fn forget(db: &mut SqliteConnection, file: FileId) -> Result<()> {
+    sqlx::query(
+        "DELETE FROM processed_objects WHERE (workflow_id, source_id, locator) =
+             (SELECT j.workflow_id, f.source_id, f.locator
+              FROM job_files f JOIN jobs j ON j.id = f.job_id WHERE f.id = $1)",
+    )
+    .bind(file.to_string())
+    .execute(db)
+    .await?;
+    Ok(())
 }
 
 async fn insert_outputs(

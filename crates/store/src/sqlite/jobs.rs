@@ -1,17 +1,17 @@
-//! Jobs: creation, reading, stopping and deletion.
+//! Jobs: creation, reading and stopping.
 
 use std::collections::HashMap;
 
 use docmill_model::ids::{AccountId, FileId, JobId, NodeId, WorkspaceId};
-use docmill_model::job::{EventType, JobStatus, JobTrigger, JobType, TaskState};
+use docmill_model::job::{EventType, JobStatus, JobType, ListingState, TaskState};
 use docmill_model::time::Micros;
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
 use super::SqliteStore;
-use super::lifecycle::{admit, change_status, check_original, delete, insert};
-use super::rows::{code, count, id, json, word};
-use crate::{DeleteOutcome, Event, Job, JobFile, JobFilter, NewJob, Output, Result};
+use super::lifecycle::{admit, check_original, check_workflow, insert, stop};
+use super::rows::{code, count, id, input, json, word};
+use crate::{Event, FilePage, Job, JobFile, JobFilter, NewJob, Output, Result};
 
 /// The statements that read jobs with what belongs to them. Each takes the workspace, the greatest number
 /// of jobs, and what the condition asks for.
@@ -30,16 +30,18 @@ macro_rules! job_statements {
                 " ORDER BY seq DESC LIMIT $2"
             ),
             files: concat!(
-                "SELECT job_id, id FROM job_files
-                 WHERE job_id IN (SELECT id FROM jobs WHERE workspace_id = $1 ",
+                "SELECT job_id, id FROM job_files WHERE job_id IN
+                     (SELECT id FROM (SELECT id, from_sources FROM jobs WHERE workspace_id = $1 ",
                 $condition,
-                " ORDER BY seq DESC LIMIT $2) ORDER BY job_id, ordinal"
+                " ORDER BY seq DESC LIMIT $2) WHERE from_sources = 0) ORDER BY job_id, ordinal"
             ),
             outputs: concat!(
                 "SELECT o.job_id, o.node_id, o.file_id FROM outputs o JOIN job_files f ON f.id = o.file_id
-                 WHERE o.job_id IN (SELECT id FROM jobs WHERE workspace_id = $1 ",
+                 WHERE o.job_id IN
+                     (SELECT id FROM (SELECT id, from_sources FROM jobs WHERE workspace_id = $1 ",
                 $condition,
-                " ORDER BY seq DESC LIMIT $2) ORDER BY o.job_id, o.node_index, f.ordinal"
+                " ORDER BY seq DESC LIMIT $2) WHERE from_sources = 0)
+                 ORDER BY o.job_id, o.node_index, f.ordinal"
             ),
         }
     };
@@ -50,6 +52,17 @@ pub(super) const LIST: JobStatements = job_statements!("");
 pub(super) const LIST_OF_WORKFLOW: JobStatements = job_statements!("AND workflow_id = $3");
 pub(super) const LIST_IN_STATUS: JobStatements = job_statements!("AND status = $3");
 const LIST_OF_WORKFLOW_IN_STATUS: JobStatements = job_statements!("AND workflow_id = $3 AND status = $4");
+
+/// A page of a job's files; its rows are found by the index alone before the rows themselves are read.
+pub(super) const FILES: &str = "SELECT f.*, (SELECT count(*) FROM outputs o WHERE o.file_id = f.id) AS nodes_done
+     FROM job_files f WHERE f.seq IN
+         (SELECT seq FROM job_files WHERE job_id = $1 ORDER BY ordinal LIMIT $2 OFFSET $3)
+     ORDER BY f.ordinal";
+pub(super) const FAILED_FILES: &str =
+    "SELECT f.*, (SELECT count(*) FROM outputs o WHERE o.file_id = f.id) AS nodes_done
+     FROM job_files f WHERE f.seq IN
+         (SELECT seq FROM job_files WHERE job_id = $1 AND state = 'failed' ORDER BY ordinal LIMIT $2 OFFSET $3)
+     ORDER BY f.ordinal";
 
 impl SqliteStore {
     pub(super) async fn take_create_turn(
@@ -85,13 +98,15 @@ impl SqliteStore {
     }
 
     pub(super) async fn insert_job(&self, job: NewJob, now: Micros) -> Result<()> {
-        let max_running = self.max_running_local_jobs;
+        let slots = self.slots;
         self.writer
             .write(move |db| {
                 Box::pin(async move {
+                    check_workflow(db, &job).await?;
                     check_original(db, &job).await?;
                     insert(db, &job, now).await?;
-                    admit(db, &job.account.to_string(), max_running, Some(job.id), now).await?;
+                    let stored = job.run.is_some();
+                    admit(db, &job.account.to_string(), stored, slots, Some(job.id), now).await?;
                     Ok(())
                 })
             })
@@ -157,7 +172,12 @@ impl SqliteStore {
         Ok(jobs)
     }
 
-    pub(super) async fn list_job_files(&self, workspace: WorkspaceId, job: JobId) -> Result<Option<Vec<JobFile>>> {
+    pub(super) async fn list_job_files(
+        &self,
+        workspace: WorkspaceId,
+        job: JobId,
+        page: FilePage,
+    ) -> Result<Option<Vec<JobFile>>> {
         let mut snapshot = self.readers.begin().await?;
         let exists = sqlx::query("SELECT 1 FROM jobs WHERE id = $1 AND workspace_id = $2")
             .bind(job.to_string())
@@ -167,13 +187,12 @@ impl SqliteStore {
         if exists.is_none() {
             return Ok(None);
         }
-        let rows = sqlx::query(
-            "SELECT f.*, (SELECT count(*) FROM outputs o WHERE o.file_id = f.id) AS nodes_done
-             FROM job_files f WHERE f.job_id = $1 ORDER BY f.ordinal",
-        )
-        .bind(job.to_string())
-        .fetch_all(&mut *snapshot)
-        .await?;
+        let rows = sqlx::query(if page.failed_only { FAILED_FILES } else { FILES })
+            .bind(job.to_string())
+            .bind(page.limit)
+            .bind(i64::try_from(page.offset).unwrap_or(i64::MAX))
+            .fetch_all(&mut *snapshot)
+            .await?;
         snapshot.rollback().await?;
         rows.iter().map(file_record).collect::<Result<_>>().map(Some)
     }
@@ -212,53 +231,22 @@ impl SqliteStore {
         job: JobId,
         now: Micros,
     ) -> Result<Option<JobStatus>> {
-        let max_running = self.max_running_local_jobs;
+        let slots = self.slots;
         self.writer
             .write(move |db| {
                 Box::pin(async move {
-                    let row = sqlx::query("SELECT status, account_id FROM jobs WHERE id = $1 AND workspace_id = $2")
-                        .bind(job.to_string())
-                        .bind(workspace.to_string())
-                        .fetch_optional(&mut *db)
-                        .await?;
+                    let row = sqlx::query(
+                        "SELECT id, status, workspace_id, account_id, stored FROM jobs WHERE id = $1 AND workspace_id = $2",
+                    )
+                    .bind(job.to_string())
+                    .bind(workspace.to_string())
+                    .fetch_optional(&mut *db)
+                    .await?;
                     let Some(row) = row else { return Ok(None) };
-                    let before = word(&row, "status", JobStatus::parse)?;
-                    let message = Some("cancelled on request");
-                    let stopped = change_status(db, job, before, JobTrigger::Cancel, message, now).await?;
-                    if stopped.is_some() {
-                        sqlx::query(
-                            "UPDATE job_files SET state = 'stopped', lease_until = NULL, ended_at = $2
-                             WHERE job_id = $1 AND state IN ('waiting', 'ready', 'running')",
-                        )
-                        .bind(job.to_string())
-                        .bind(now)
-                        .execute(&mut *db)
-                        .await?;
-                        admit(db, row.try_get("account_id")?, max_running, None, now).await?;
-                    }
+                    let before = stop(db, &row, "cancelled on request", now).await?;
+                    let (account, stored) = (row.try_get("account_id")?, row.try_get("stored")?);
+                    admit(db, account, stored, slots, None, now).await?;
                     Ok(Some(before))
-                })
-            })
-            .await
-    }
-
-    pub(super) async fn remove_job(&self, workspace: WorkspaceId, job: JobId) -> Result<DeleteOutcome> {
-        self.writer
-            .write(move |db| {
-                Box::pin(async move {
-                    let row = sqlx::query("SELECT status FROM jobs WHERE id = $1 AND workspace_id = $2")
-                        .bind(job.to_string())
-                        .bind(workspace.to_string())
-                        .fetch_optional(&mut *db)
-                        .await?;
-                    let Some(row) = row else {
-                        return Ok(DeleteOutcome::NotFound);
-                    };
-                    if !word(&row, "status", JobStatus::parse)?.is_terminal() {
-                        return Ok(DeleteOutcome::NotEnded);
-                    }
-                    delete(db, job).await?;
-                    Ok(DeleteOutcome::Deleted)
                 })
             })
             .await
@@ -305,6 +293,13 @@ fn job_record(row: &SqliteRow) -> Result<Job> {
         files_failed: count(row, "files_failed")?,
         file_ids: Vec::new(),
         outputs: Vec::new(),
+        from_sources: row.try_get("from_sources")?,
+        listing: row
+            .try_get::<Option<String>, _>("listing")?
+            .map(|_| word(row, "listing", ListingState::parse))
+            .transpose()?,
+        destinations: json(row, "destinations")?,
+        files_unchanged: count(row, "files_unchanged")?,
     })
 }
 
@@ -317,7 +312,7 @@ fn file_record(row: &SqliteRow) -> Result<JobFile> {
         name: row.try_get("name")?,
         content_type: row.try_get("content_type")?,
         size: count(row, "size")?,
-        blob_key: row.try_get("blob_key")?,
+        input: input(row)?,
         state: word(row, "state", TaskState::parse)?,
         attempt: count(row, "attempt")? as u32,
         error: error_code.map(|text| (code(&text), message.unwrap_or_default())),

@@ -8,8 +8,11 @@ use serde_json::json;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
-use super::rows::{count, id, to_json, word};
-use crate::{NewJob, Result, StoreError};
+use super::Slots;
+use super::naming;
+use super::rows::{action_word, count, id, parse_id, size_column, to_json, word};
+
+use crate::{FileInput, NewFile, NewJob, NewRun, Result, StoreError};
 
 /// What an event tells about its job; a macro so that it can be part of literals.
 macro_rules! event_columns {
@@ -19,17 +22,27 @@ macro_rules! event_columns {
     };
 }
 
-/// The account's next job to start, and how many run.
-pub(super) const NEXT_WAITING: &str = "SELECT j.id, j.files_total,
-        (SELECT count(*) FROM jobs r WHERE r.account_id = $1 AND r.status = 'IN_PROGRESS') AS running
-     FROM jobs j WHERE j.account_id = $1 AND j.status = 'SCHEDULED' ORDER BY j.seq LIMIT 1";
+/// The account's next job of a kind to start, and how many of them run.
+pub(super) const NEXT_WAITING: &str = "SELECT j.id, j.files_total, j.listing,
+        (SELECT count(*) FROM jobs r
+         WHERE r.account_id = $1 AND r.status = 'IN_PROGRESS' AND r.stored = $2) AS running
+     FROM jobs j WHERE j.account_id = $1 AND j.stored = $2 AND j.status = 'SCHEDULED' ORDER BY j.seq LIMIT 1";
 
-/// Records a job that waits, its files and its first event.
+/// Records a job that waits, its files, its listing and its first event.
 pub(super) async fn insert(db: &mut SqliteConnection, job: &NewJob, now: Micros) -> Result<()> {
+    let none = NewRun::default();
+    let run = job.run.as_ref().unwrap_or(&none);
+    let listed = !run.sources.is_empty();
+    let from_sources = listed
+        || job
+            .files
+            .iter()
+            .any(|file| matches!(file.input, FileInput::Source { .. }));
     let row = sqlx::query(concat!(
         "INSERT INTO jobs (id, workspace_id, account_id, workflow_id, workflow_name, job_type, status, chain,
-                           retry_of, created_at, files_total, event_count)
-         VALUES ($1, $2, $3, $4, $5, $6, 'SCHEDULED', $7, $8, $9, $10, 1) ",
+                           retry_of, created_at, files_total, event_count, stored, from_sources, destinations,
+                           reprocess_all, listing)
+         VALUES ($1, $2, $3, $4, $5, $6, 'SCHEDULED', $7, $8, $9, $10, 1, $11, $12, $13, $14, $15) ",
         event_columns!()
     ))
     .bind(job.id.to_string())
@@ -42,69 +55,155 @@ pub(super) async fn insert(db: &mut SqliteConnection, job: &NewJob, now: Micros)
     .bind(job.retry_of.map(|id| id.to_string()))
     .bind(now)
     .bind(job.files.len() as i64)
+    .bind(job.run.is_some())
+    .bind(from_sources)
+    .bind(to_json(&run.destinations)?)
+    .bind(run.reprocess_all)
+    .bind(listed.then_some("open"))
     .fetch_one(&mut *db)
     .await?;
     for (ordinal, file) in job.files.iter().enumerate() {
+        insert_file(db, job, ordinal, file).await?;
+    }
+    if listed {
         sqlx::query(
-            "INSERT INTO job_files (id, job_id, workspace_id, ordinal, name, content_type, size, blob_key, state)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'waiting')",
+            "INSERT INTO listings (job_id, job_seq, sources, delete_removed, listed)
+             SELECT id, seq, $2, $3, $4 FROM jobs WHERE id = $1",
         )
-        .bind(file.id.to_string())
         .bind(job.id.to_string())
-        .bind(job.workspace.to_string())
-        .bind(ordinal as i64)
-        .bind(&file.name)
-        .bind(&file.content_type)
-        .bind(file.size as i64)
-        .bind(&file.blob_key)
+        .bind(to_json(&run.sources)?)
+        .bind(run.delete_removed)
+        .bind(job.files.len() as i64)
         .execute(&mut *db)
         .await?;
     }
+    naming::settle(db, job).await?;
     record_event(db, &row, JobStatus::Scheduled.event(), now).await
 }
 
-/// Refuses a retry whose blobs the job it retries no longer holds: that job was deleted meanwhile, so
-/// they are garbage or about to be.
+async fn insert_file(db: &mut SqliteConnection, job: &NewJob, ordinal: usize, file: &NewFile) -> Result<()> {
+    let (blob_key, source) = match &file.input {
+        FileInput::Blob(key) => (key.as_str(), None),
+        FileInput::Source { source, object, action } => ("", Some((source, object, *action))),
+    };
+    sqlx::query(
+        "INSERT INTO job_files (id, job_id, workspace_id, ordinal, name, content_type, size, blob_key, state,
+                                source_id, locator, object, action)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'waiting', $9, $10, $11, $12)",
+    )
+    .bind(file.id.to_string())
+    .bind(job.id.to_string())
+    .bind(job.workspace.to_string())
+    .bind(ordinal as i64)
+    .bind(&file.name)
+    .bind(&file.content_type)
+    .bind(size_column(file.size))
+    .bind(blob_key)
+    .bind(source.map(|(source, _, _)| source.to_string()))
+    .bind(source.map(|(_, object, _)| object.locator.as_str()))
+    .bind(source.map(|(_, object, _)| to_json(object)).transpose()?)
+    .bind(source.map(|(_, _, action)| action_word(action)))
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+/// Refuses a retry of what the job it retries no longer holds: that job was deleted meanwhile, so
+/// blobs are garbage or about to be.
 pub(super) async fn check_original(db: &mut SqliteConnection, job: &NewJob) -> Result<()> {
     let Some(original) = job.retry_of else { return Ok(()) };
     for file in &job.files {
-        sqlx::query("SELECT 1 FROM job_files WHERE blob_key = $1 AND job_id = $2 AND workspace_id = $3 LIMIT 1")
-            .bind(&file.blob_key)
-            .bind(original.to_string())
-            .bind(job.workspace.to_string())
-            .fetch_optional(&mut *db)
-            .await?
-            .ok_or(StoreError::OriginalGone(original))?;
+        let held = match &file.input {
+            FileInput::Blob(key) => {
+                sqlx::query("SELECT 1 FROM job_files WHERE blob_key = $1 AND job_id = $2 AND workspace_id = $3 LIMIT 1")
+                    .bind(key)
+            }
+            FileInput::Source { object, .. } => sqlx::query(
+                "SELECT 1 FROM job_files
+                 WHERE locator = $1 AND job_id = $2 AND workspace_id = $3 AND source_id = $4 LIMIT 1",
+            )
+            .bind(&object.locator),
+        };
+        let held = held.bind(original.to_string()).bind(job.workspace.to_string());
+        let held = match &file.input {
+            FileInput::Blob(_) => held,
+            FileInput::Source { source, .. } => held.bind(source.to_string()),
+        };
+        let held = held.fetch_optional(&mut *db).await?;
+        held.ok_or(StoreError::OriginalGone(original))?;
     }
     Ok(())
 }
 
-/// Starts an account's waiting jobs, in order of arrival, while it has free slots; how many.
+/// Refuses a run whose workflow may not run now.
+pub(super) async fn check_workflow(db: &mut SqliteConnection, job: &NewJob) -> Result<()> {
+    let Some(run) = &job.run else { return Ok(()) };
+    let state: Option<String> =
+        sqlx::query_scalar("SELECT state FROM workflows WHERE id = $1 AND workspace_id = $2 AND deleted = 0")
+            .bind(job.workflow.to_string())
+            .bind(job.workspace.to_string())
+            .fetch_optional(&mut *db)
+            .await?;
+    match state.as_deref() {
+        None => return Err(StoreError::WorkflowGone(job.workflow)),
+        Some("active") => {}
+        Some(_) => return Err(StoreError::WorkflowInactive(job.workflow)),
+    }
+    if run.sources.is_empty() {
+        return Ok(());
+    }
+    let active: Option<String> = sqlx::query_scalar(
+        "SELECT id FROM jobs WHERE workflow_id = $1 AND stored = 1 AND status IN ('SCHEDULED', 'IN_PROGRESS')
+             AND listing IS NOT NULL LIMIT 1",
+    )
+    .bind(job.workflow.to_string())
+    .fetch_optional(db)
+    .await?;
+    match active {
+        Some(run) => Err(StoreError::RunActive(parse_id(&run)?)),
+        None => Ok(()),
+    }
+}
+
+/// Starts an account's waiting jobs of a kind (`stored`: runs of stored workflows), in order of arrival,
+/// while it has free slots; how many.
 ///
-/// A job without files ends as it starts, unless it is `fresh`: the one this transaction creates, which
-/// its creator has to see before it ends.
+/// A job without files and sources ends as it starts, unless it is `fresh`: the one this transaction
+/// creates, which its creator has to see before it ends.
 pub(super) async fn admit(
     db: &mut SqliteConnection,
     account: &str,
-    max_running: u32,
+    stored: bool,
+    slots: Slots,
     fresh: Option<JobId>,
     now: Micros,
 ) -> Result<u64> {
+    let slots = if stored { slots.workflow_jobs } else { slots.local_jobs };
     let mut admitted = 0;
     loop {
-        let next = sqlx::query(NEXT_WAITING).bind(account).fetch_optional(&mut *db).await?;
-        let Some(next) = next else { return Ok(admitted) };
-        if max_running > 0 && count(&next, "running")? >= u64::from(max_running) {
+        let next = sqlx::query(NEXT_WAITING).bind(account).bind(stored);
+        let Some(next) = next.fetch_optional(&mut *db).await? else {
+            return Ok(admitted);
+        };
+        if slots > 0 && count(&next, "running")? >= u64::from(slots) {
             return Ok(admitted);
         }
         let job: JobId = id(&next, "id")?;
+        let listed = next.try_get::<Option<&str>, _>("listing")?.is_some();
         sqlx::query("UPDATE job_files SET state = 'ready' WHERE job_id = $1 AND state = 'waiting'")
             .bind(job.to_string())
             .execute(&mut *db)
             .await?;
+        if listed {
+            sqlx::query("UPDATE listings SET started = 1 WHERE job_id = $1")
+                .bind(job.to_string())
+                .execute(&mut *db)
+                .await?;
+        }
         let started = change_status(db, job, JobStatus::Scheduled, JobTrigger::Admit, None, now).await?;
         if let Some(started) = started
             && count(&next, "files_total")? == 0
+            && !listed
             && fresh != Some(job)
         {
             let nothing = JobTrigger::AllFilesEnded {
@@ -183,20 +282,20 @@ async fn record_event(db: &mut SqliteConnection, job: &SqliteRow, event: EventTy
     Ok(())
 }
 
-/// Counts ended files of a job (none, to only look) and ends the job when they were its last; whether
-/// it ended.
+/// Counts ended files of a job (none, to only look) and ends the job when they were its last and no more
+/// are being listed; whether it ended.
 pub(super) async fn count_ended(
     db: &mut SqliteConnection,
     job: JobId,
     succeeded: u32,
     failed: u32,
-    max_running: u32,
+    slots: Slots,
     now: Micros,
 ) -> Result<bool> {
     let row = sqlx::query(
         "UPDATE jobs SET files_succeeded = files_succeeded + $2, files_failed = files_failed + $3
          WHERE id = $1 AND status = 'IN_PROGRESS'
-         RETURNING status, account_id, files_total, files_succeeded, files_failed",
+         RETURNING status, account_id, stored, listing, listing_error, files_total, files_succeeded, files_failed",
     )
     .bind(job.to_string())
     .bind(succeeded)
@@ -205,10 +304,11 @@ pub(super) async fn count_ended(
     .await?;
     let Some(row) = row else { return Ok(false) };
     let (succeeded, failed) = (count(&row, "files_succeeded")?, count(&row, "files_failed")?);
-    if succeeded + failed < count(&row, "files_total")? {
+    let open = row.try_get::<Option<&str>, _>("listing")? == Some("open");
+    if open || succeeded + failed < count(&row, "files_total")? {
         return Ok(false);
     }
-    let message = match (succeeded, failed) {
+    let files = match (succeeded, failed) {
         (_, 0) => None,
         (0, failed) => Some(format!(
             "no file was processed: {}",
@@ -216,12 +316,62 @@ pub(super) async fn count_ended(
         )),
         (_, failed) => Some(format!("{failed} of {} files failed", succeeded + failed)),
     };
+    let unlisted: Option<String> = row.try_get("listing_error")?;
+    let listing_failed = u64::from(unlisted.is_some());
+    let message = match (unlisted, files) {
+        (Some(reason), Some(files)) => Some(format!("the sources could not be listed to the end: {reason}; {files}")),
+        (Some(reason), None) => Some(format!("the sources could not be listed to the end: {reason}")),
+        (None, files) => files,
+    };
     let status = word(&row, "status", JobStatus::parse)?;
-    let trigger = JobTrigger::AllFilesEnded { succeeded, failed };
+    let trigger = JobTrigger::AllFilesEnded {
+        succeeded,
+        failed: failed + listing_failed,
+    };
     change_status(db, job, status, trigger, message.as_deref(), now).await?;
-    admit(db, row.try_get("account_id")?, max_running, None, now).await?;
+    let (account, stored) = (row.try_get("account_id")?, row.try_get("stored")?);
+    admit(db, account, stored, slots, None, now).await?;
     Ok(true)
 }
+
+/// Stops a job that has not ended, with its files and its listing; its status before. Whoever stops a job
+/// has to [`admit`] the next.
+pub(super) async fn stop(db: &mut SqliteConnection, job: &SqliteRow, message: &str, now: Micros) -> Result<JobStatus> {
+    let job_id: JobId = id(job, "id")?;
+    let before = word(job, "status", JobStatus::parse)?;
+    let stopped = change_status(db, job_id, before, JobTrigger::Cancel, Some(message), now).await?;
+    if stopped.is_none() {
+        return Ok(before);
+    }
+    // A run may have a million files, but few that have not ended: those are found by what is ready or
+    // running in the workspace. Only a job that has not started has waiting ones.
+    let states: &[&'static str] = match before {
+        JobStatus::Scheduled => &[STOP_WAITING],
+        _ => &[STOP_READY, STOP_RUNNING],
+    };
+    for &sql in states {
+        sqlx::query(sql)
+            .bind(job_id.to_string())
+            .bind(now)
+            .bind(job.try_get::<&str, _>("workspace_id")?)
+            .execute(&mut *db)
+            .await?;
+    }
+    sqlx::query("DELETE FROM listings WHERE job_id = $1")
+        .bind(job_id.to_string())
+        .execute(&mut *db)
+        .await?;
+    Ok(before)
+}
+
+const STOP_WAITING: &str = "UPDATE job_files SET state = 'stopped', ended_at = $2
+     WHERE job_id = $1 AND workspace_id = $3 AND state = 'waiting'";
+pub(super) const STOP_READY: &str = "UPDATE job_files SET state = 'stopped', ended_at = $2
+     WHERE seq IN (SELECT seq FROM job_files INDEXED BY job_files_ready
+                   WHERE workspace_id = $3 AND state = 'ready' AND job_id = $1)";
+pub(super) const STOP_RUNNING: &str = "UPDATE job_files SET state = 'stopped', lease_until = NULL, ended_at = $2
+     WHERE seq IN (SELECT seq FROM job_files INDEXED BY job_files_running
+                   WHERE workspace_id = $3 AND state = 'running' AND job_id = $1)";
 
 /// The reasons of a job's first failed files, for its message.
 async fn first_reasons(db: &mut SqliteConnection, job: JobId, failed: u64) -> Result<String> {
@@ -246,25 +396,4 @@ async fn first_reasons(db: &mut SqliteConnection, job: JobId, failed: u64) -> Re
         reasons.push(format!("and {} more", failed - SHOWN));
     }
     Ok(reasons.join("; "))
-}
-
-/// Removes a job's rows; blobs that only it referred to become garbage.
-pub(super) async fn delete(db: &mut SqliteConnection, job: JobId) -> Result<()> {
-    let job = job.to_string();
-    let statements = [
-        // A retry refers to its original's input blobs, so only those no other job holds may go.
-        "INSERT INTO blob_garbage (blob_key)
-         SELECT f.blob_key FROM job_files f WHERE f.job_id = $1 AND NOT EXISTS
-             (SELECT 1 FROM job_files g WHERE g.blob_key = f.blob_key AND g.job_id <> $1)
-         ON CONFLICT DO NOTHING",
-        "INSERT INTO blob_garbage (blob_key) SELECT blob_key FROM outputs WHERE job_id = $1 ON CONFLICT DO NOTHING",
-        "DELETE FROM outputs WHERE job_id = $1",
-        "DELETE FROM events WHERE job_id = $1",
-        "DELETE FROM job_files WHERE job_id = $1",
-        "DELETE FROM jobs WHERE id = $1",
-    ];
-    for sql in statements {
-        sqlx::query(sql).bind(&job).execute(&mut *db).await?;
-    }
-    Ok(())
 }

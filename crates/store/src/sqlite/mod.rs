@@ -1,26 +1,38 @@
 //! The SQLite store: one writer that commits in groups, a few readers, WAL, `synchronous=FULL`.
 
 mod claims;
+mod connectors;
+mod deletion;
+mod firings;
 mod jobs;
 mod keys;
 mod lifecycle;
+mod listed_pages;
+mod listings;
+mod naming;
 mod open;
 mod rows;
+mod slugs;
 mod upkeep;
+mod workflow_list;
+mod workflows;
 mod writer;
 
 #[cfg(test)]
 mod tests;
 
 use async_trait::async_trait;
-use docmill_model::ids::{AccountId, FileId, JobId, KeyId, NodeId, WorkspaceId};
+use docmill_model::connector::ConnectorRole;
+use docmill_model::ids::{AccountId, CheckId, ConnectorId, FileId, JobId, KeyId, NodeId, WorkflowId, WorkspaceId};
 use docmill_model::job::JobStatus;
 use docmill_model::time::Micros;
 use sqlx::SqlitePool;
 
 use crate::{
-    Account, ApiKey, Claim, DeleteOutcome, Event, FileOutcome, Job, JobFile, JobFilter, Lease, NewJob, NewKey, Output,
-    Principal, Result, Stats, Store, Workspace,
+    Account, ApiKey, Claim, ConnectionCheck, Connector, ConnectorDeletion, DeleteOutcome, DueWorkflow, Event,
+    FileOutcome, FilePage, Firing, Job, JobFile, JobFilter, Lease, ListedPage, ListingClaim, ListingLease,
+    ListingOutcome, NewConnector, NewJob, NewKey, NewWorkflow, Output, Principal, Result, ScheduledRun, Stats, Store,
+    Workflow, WorkflowDefinition, WorkflowFilter, Workspace,
 };
 use writer::Writer;
 
@@ -30,7 +42,16 @@ use writer::Writer;
 pub struct SqliteStore {
     writer: Writer,
     readers: SqlitePool,
-    max_running_local_jobs: u32,
+    slots: Slots,
+}
+
+/// How many jobs of one account run at once, by kind; 0 is no bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slots {
+    /// Jobs over uploaded files.
+    pub local_jobs: u32,
+    /// Runs of stored workflows.
+    pub workflow_jobs: u32,
 }
 
 #[async_trait]
@@ -96,8 +117,8 @@ impl Store for SqliteStore {
         self.list_jobs(workspace, filter).await
     }
 
-    async fn job_files(&self, workspace: WorkspaceId, job: JobId) -> Result<Option<Vec<JobFile>>> {
-        self.list_job_files(workspace, job).await
+    async fn job_files(&self, workspace: WorkspaceId, job: JobId, page: FilePage) -> Result<Option<Vec<JobFile>>> {
+        self.list_job_files(workspace, job, page).await
     }
 
     async fn output(
@@ -120,6 +141,128 @@ impl Store for SqliteStore {
 
     async fn events(&self, workspace: WorkspaceId, job: JobId, after: i64) -> Result<Vec<Event>> {
         self.list_events(workspace, job, after).await
+    }
+
+    async fn create_connector(&self, connector: NewConnector, now: Micros) -> Result<String> {
+        self.insert_connector(connector, now).await
+    }
+
+    async fn connector(&self, workspace: WorkspaceId, role: ConnectorRole, which: &str) -> Result<Option<Connector>> {
+        self.find_connector(workspace, role, which).await
+    }
+
+    async fn connectors(
+        &self,
+        workspace: WorkspaceId,
+        role: ConnectorRole,
+        kind: Option<&str>,
+    ) -> Result<Vec<Connector>> {
+        self.list_connectors(workspace, role, kind).await
+    }
+
+    async fn update_connector(
+        &self,
+        workspace: WorkspaceId,
+        role: ConnectorRole,
+        connector: ConnectorId,
+        config: serde_json::Value,
+        now: Micros,
+    ) -> Result<Option<Connector>> {
+        self.set_connector_config(workspace, role, connector, config, now).await
+    }
+
+    async fn delete_connector(
+        &self,
+        workspace: WorkspaceId,
+        role: ConnectorRole,
+        connector: ConnectorId,
+    ) -> Result<ConnectorDeletion> {
+        self.remove_connector(workspace, role, connector).await
+    }
+
+    async fn create_check(&self, connector: ConnectorId, check: CheckId, now: Micros) -> Result<()> {
+        self.insert_check(connector, check, now).await
+    }
+
+    async fn finish_check(&self, check: CheckId, outcome: std::result::Result<(), String>, now: Micros) -> Result<()> {
+        self.set_check_ended(check, outcome, now).await
+    }
+
+    async fn latest_check(&self, workspace: WorkspaceId, connector: ConnectorId) -> Result<Option<ConnectionCheck>> {
+        self.find_check(workspace, connector).await
+    }
+
+    async fn abandon_checks(&self, reason: &str, now: Micros) -> Result<u64> {
+        self.fail_open_checks(reason, now).await
+    }
+
+    async fn create_workflow(&self, workflow: NewWorkflow, now: Micros) -> Result<Workflow> {
+        self.insert_workflow(workflow, now).await
+    }
+
+    async fn workflow(&self, workspace: WorkspaceId, which: &str) -> Result<Option<Workflow>> {
+        self.find_workflow(workspace, which).await
+    }
+
+    async fn workflows(&self, workspace: WorkspaceId, filter: &WorkflowFilter) -> Result<Vec<Workflow>> {
+        self.list_workflows(workspace, filter).await
+    }
+
+    async fn update_workflow(
+        &self,
+        workspace: WorkspaceId,
+        workflow: WorkflowId,
+        definition: WorkflowDefinition,
+        seen: Option<Micros>,
+        now: Micros,
+    ) -> Result<Option<Workflow>> {
+        self.set_workflow_definition(workspace, workflow, definition, seen, now)
+            .await
+    }
+
+    async fn delete_workflow(
+        &self,
+        workspace: WorkspaceId,
+        workflow: WorkflowId,
+        now: Micros,
+    ) -> Result<Option<Vec<JobId>>> {
+        self.remove_workflow(workspace, workflow, now).await
+    }
+
+    async fn due_workflows(&self, now: Micros, max: u32) -> Result<Vec<DueWorkflow>> {
+        self.list_due(now, max).await
+    }
+
+    async fn next_due(&self) -> Result<Option<Micros>> {
+        self.first_due().await
+    }
+
+    async fn fire(&self, run: ScheduledRun, now: Micros) -> Result<Firing> {
+        self.fire_workflow(run, now).await
+    }
+
+    async fn claim_listings(&self, max: usize, lease_until: Micros, now: Micros) -> Result<Vec<ListingClaim>> {
+        self.claim_runs_to_list(max, lease_until, now).await
+    }
+
+    async fn renew_listings(&self, leases: &[ListingLease], lease_until: Micros) -> Result<Vec<ListingLease>> {
+        self.renew_listing_leases(leases.to_vec(), lease_until).await
+    }
+
+    async fn add_listed(&self, lease: ListingLease, page: ListedPage, now: Micros) -> Result<u64> {
+        self.add_listed_page(lease, page, now).await
+    }
+
+    async fn backlog(&self, lease: ListingLease) -> Result<u64> {
+        self.count_backlog(lease).await
+    }
+
+    async fn finish_listing(&self, lease: ListingLease, outcome: ListingOutcome, now: Micros) -> Result<()> {
+        self.end_listing(lease, outcome, now).await
+    }
+
+    async fn release_listing(&self, lease: ListingLease) -> Result<()> {
+        self.release_run(lease).await
     }
 
     async fn claim(&self, max: usize, lease_until: Micros, now: Micros) -> Result<Vec<Claim>> {

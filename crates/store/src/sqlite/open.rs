@@ -7,8 +7,8 @@ use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{AssertSqlSafe, SqlSafeStr, SqliteConnection};
 
-use super::SqliteStore;
 use super::writer::Writer;
+use super::{Slots, SqliteStore};
 use crate::{Result, StoreError};
 
 /// Connections that read.
@@ -29,8 +29,8 @@ const LOG_BYTES: &str = "67108864";
 impl SqliteStore {
     /// Opens or creates the database and brings its schema up to date.
     ///
-    /// `max_running_local_jobs` is how many local-file jobs of one account run at once; 0 is no bound.
-    pub async fn open(path: &Path, max_running_local_jobs: u32) -> Result<Self> {
+    /// `slots` bound how many jobs of one account run at once.
+    pub async fn open(path: &Path, slots: Slots) -> Result<Self> {
         let options = SqliteConnectOptions::new()
             .filename(path)
             .create_if_missing(true)
@@ -53,7 +53,7 @@ impl SqliteStore {
         Ok(Self {
             writer: Writer::start(options, writer),
             readers,
-            max_running_local_jobs,
+            slots,
         })
     }
 
@@ -115,7 +115,10 @@ fn altered(path: &Path, version: i64) -> StoreError {
 }
 
 /// The schema's versions, from 1: what each is for, and its statements. A released one never changes.
-const VERSIONS: [(&str, &str); 1] = [("initial", include_str!("../../migrations/sqlite/0001_initial.sql"))];
+const VERSIONS: [(&str, &str); 2] = [
+    ("initial", include_str!("../../migrations/sqlite/0001_initial.sql")),
+    ("workflows", include_str!("../../migrations/sqlite/0002_workflows.sql")),
+];
 
 fn migrator() -> Migrator {
     let migrations = (1..)

@@ -10,11 +10,16 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tokio::sync::Mutex;
 
-use super::SqliteStore;
+use super::{Slots, SqliteStore};
 use crate::Store;
 use crate::suite::{Backend, store_suite};
 
 store_suite!(Directory::new());
+
+const FIVE: Slots = Slots {
+    local_jobs: 5,
+    workflow_jobs: 5,
+};
 
 /// A database in a directory of its own.
 struct Directory {
@@ -36,17 +41,17 @@ impl Directory {
 
 #[async_trait]
 impl Backend for Directory {
-    async fn open(&self, max_running_local_jobs: u32) -> Arc<dyn Store> {
+    async fn open(&self, slots: Slots) -> Arc<dyn Store> {
         let mut open = self.open.lock().await;
         if let Some(store) = open.1.take() {
             store.close().await;
         }
-        let store = Arc::new(SqliteStore::open(&open.0, max_running_local_jobs).await.unwrap());
+        let store = Arc::new(SqliteStore::open(&open.0, slots).await.unwrap());
         open.1 = Some(store.clone());
         store
     }
 
-    async fn open_after_crash(&self, max_running_local_jobs: u32) -> Arc<dyn Store> {
+    async fn open_after_crash(&self, slots: Slots) -> Arc<dyn Store> {
         let image = {
             let mut open = self.open.lock().await;
             let image = self.directory.path().join("after-crash.db");
@@ -54,7 +59,7 @@ impl Backend for Directory {
             std::mem::replace(&mut open.0, image)
         };
         assert!(image.exists());
-        self.open(max_running_local_jobs).await
+        self.open(slots).await
     }
 }
 

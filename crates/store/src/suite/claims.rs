@@ -26,7 +26,7 @@ pub(crate) async fn a_claim_carries_what_the_worker_needs(w: World) {
     assert_eq!((claim.job, claim.workspace), (job.id, job.workspace));
     assert_eq!((claim.lease.file(), claim.size), (file.id, file.size));
     assert_eq!((&claim.name, &claim.content_type), (&file.name, &file.content_type));
-    assert_eq!((&claim.blob_key, &claim.chain), (&file.blob_key, &job.chain));
+    assert_eq!((&claim.input, &claim.chain), (&file.input, &job.chain));
     assert_eq!((claim.attempt, claim.lease.token()), (1, 1));
     let file = w.files(job.id).await.remove(0);
     assert_eq!(

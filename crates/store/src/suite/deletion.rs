@@ -7,8 +7,8 @@ use docmill_model::job::JobStatus;
 use docmill_model::time::SECOND;
 
 use super::World;
-use super::world::{NOW, failed, output_keys, retry_of, succeeded};
-use crate::{DeleteOutcome, NewJob, StoreError};
+use super::world::{NOW, blob_of, failed, output_keys, retry_of, succeeded};
+use crate::{DeleteOutcome, FilePage, NewJob, StoreError};
 
 impl World {
     async fn delete(&self, job: JobId) -> DeleteOutcome {
@@ -31,7 +31,7 @@ impl World {
 }
 
 fn inputs(job: &NewJob) -> BTreeSet<String> {
-    job.files.iter().map(|file| file.blob_key.clone()).collect()
+    job.files.iter().map(|file| blob_of(&file.input)).collect()
 }
 
 pub(crate) async fn only_ended_jobs_go(w: World) {
@@ -44,7 +44,13 @@ pub(crate) async fn only_ended_jobs_go(w: World) {
     assert_eq!(w.delete(running).await, DeleteOutcome::Deleted);
     assert_eq!(w.delete(running).await, DeleteOutcome::NotFound);
     assert!(w.store.job(w.workspace, running).await.unwrap().is_none());
-    assert!(w.store.job_files(w.workspace, running).await.unwrap().is_none());
+    assert!(
+        w.store
+            .job_files(w.workspace, running, FilePage::ALL)
+            .await
+            .unwrap()
+            .is_none()
+    );
     assert!(w.events(running).await.is_empty());
     assert_eq!(w.status(waiting).await, JobStatus::InProgress);
 }
@@ -90,10 +96,10 @@ pub(crate) async fn a_retrys_blobs_stay(w: World) {
     w.add(retry.clone()).await;
     assert_eq!(w.delete(original.id).await, DeleteOutcome::Deleted);
     let mut expected = inputs(&original);
-    expected.retain(|key| *key != retry.files[0].blob_key);
+    expected.retain(|key| *key != blob_of(&retry.files[0].input));
     assert_eq!(w.garbage().await, expected, "only what the retry does not need");
     let claim = w.claim_one().await;
-    assert_eq!(claim.blob_key, original.files[0].blob_key);
+    assert_eq!(claim.input, original.files[0].input);
     w.finish(claim.lease, succeeded(&claim)).await;
 }
 
@@ -155,7 +161,7 @@ pub(crate) async fn no_retry_with_strange_blobs(w: World) {
     let (_, elsewhere) = w.another_account("b").await;
     let (mine, other) = (w.failed_job(1).await, w.failed_job(1).await);
     let mut mixed = retry_of(&mine);
-    mixed.files[0].blob_key = other.files[0].blob_key.clone();
+    mixed.files[0].input = other.files[0].input.clone();
     let mut stolen = retry_of(&mine);
     stolen.workspace = elsewhere;
     for retry in [mixed, stolen] {

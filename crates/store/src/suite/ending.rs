@@ -82,6 +82,7 @@ pub(crate) async fn outcomes_are_kept(w: World) {
         warnings: vec![warning.clone()],
         elements: 12,
         pages: 4,
+        content_hash: None,
     };
     w.finish(claims[0].lease, outcome).await;
     w.finish(claims[1].lease, failed("no text")).await;

@@ -4,7 +4,7 @@ use docmill_model::job::JobStatus;
 
 use super::World;
 use super::world::{NOW, failed, succeeded};
-use crate::{DeleteOutcome, JobFilter};
+use crate::{DeleteOutcome, FilePage, JobFilter};
 
 pub(crate) async fn another_workspace_sees_nothing(w: World) {
     let job = w.create(2).await;
@@ -24,7 +24,7 @@ pub(crate) async fn another_workspace_sees_nothing(w: World) {
             limit: 9,
         };
         assert!(store.jobs(other, &filter).await.unwrap().is_empty());
-        assert!(store.job_files(other, job).await.unwrap().is_none());
+        assert!(store.job_files(other, job, FilePage::ALL).await.unwrap().is_none());
         assert!(store.output(other, job, file, None).await.unwrap().is_none());
         assert!(store.output(other, job, file, Some(node)).await.unwrap().is_none());
         assert!(store.events(other, job, 0).await.unwrap().is_empty());

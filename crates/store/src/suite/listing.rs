@@ -6,7 +6,7 @@ use docmill_model::job::JobType;
 
 use super::World;
 use super::world::{NOW, output_keys, retry_of, succeeded};
-use crate::JobFilter;
+use crate::{FilePage, JobFilter};
 
 impl World {
     async fn list(&self, filter: JobFilter) -> Vec<JobId> {
@@ -103,15 +103,18 @@ pub(crate) async fn files_in_order_of_upload(w: World) {
     let files = w.files(job.id).await;
     for (file, sent) in files.iter().zip(&job.files) {
         assert_eq!((file.id, &file.name, file.size), (sent.id, &sent.name, sent.size));
-        assert_eq!(
-            (&file.blob_key, &file.content_type),
-            (&sent.blob_key, &sent.content_type)
-        );
+        assert_eq!((&file.input, &file.content_type), (&sent.input, &sent.content_type));
     }
     assert_eq!(files.len(), 10);
     let empty = w.create(0).await;
     assert!(w.files(empty).await.is_empty());
-    assert!(w.store.job_files(w.workspace, JobId::new()).await.unwrap().is_none());
+    assert!(
+        w.store
+            .job_files(w.workspace, JobId::new(), FilePage::ALL)
+            .await
+            .unwrap()
+            .is_none()
+    );
 }
 
 pub(crate) async fn the_default_output_is_the_last_nodes(w: World) {
@@ -162,5 +165,5 @@ pub(crate) async fn a_job_reads_back(w: World) {
     );
     let retry = retry_of(&job);
     w.add(retry.clone()).await;
-    assert_eq!(w.files(retry.id).await[0].blob_key, file.blob_key);
+    assert_eq!(w.files(retry.id).await[0].input, file.input);
 }

@@ -12,9 +12,9 @@ use docmill_model::time::{Micros, SECOND};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use super::world::{NOW, failed, new_job, output_keys, retried, retry_of, succeeded};
+use super::world::{NOW, blob_of, failed, new_job, output_keys, retried, retry_of, succeeded};
 use super::{Backend, World};
-use crate::{Claim, DeleteOutcome, JobFilter, Lease, NewJob, StoreError};
+use crate::{Claim, DeleteOutcome, FilePage, JobFilter, Lease, NewJob, StoreError};
 
 /// Few, so that jobs wait.
 const LIMIT: usize = 2;
@@ -164,7 +164,7 @@ impl Model {
             status: JobStatus::Scheduled,
             ended_at: 0,
             events: vec![EventType::JobScheduled],
-            blobs: new.files.iter().map(|file| file.blob_key.clone()).collect(),
+            blobs: new.files.iter().map(|file| blob_of(&file.input)).collect(),
             new,
         });
         self.admit(account, Some(fresh), now);
@@ -465,7 +465,11 @@ impl Pair {
 
     async fn compare_job(&self, modelled: &Modelled) {
         let (store, new) = (&self.world.store, &modelled.new);
-        let files = store.job_files(new.workspace, new.id).await.unwrap().unwrap();
+        let files = store
+            .job_files(new.workspace, new.id, FilePage::ALL)
+            .await
+            .unwrap()
+            .unwrap();
         for (file, expected) in files.iter().zip(&modelled.files) {
             assert_eq!(
                 (file.id, file.state, file.attempt),

@@ -4,7 +4,7 @@ use docmill_model::job::TaskState;
 use docmill_model::time::SECOND;
 
 use super::World;
-use super::world::{LEASE, NOW, SLOTS, at_once, new_job, retried, succeeded};
+use super::world::{BOUNDS, LEASE, NOW, at_once, new_job, retried, succeeded};
 use crate::{NewKey, StoreError};
 
 pub(crate) async fn stats_count(w: World) {
@@ -76,9 +76,9 @@ pub(crate) async fn everything_acknowledged_survives_reopening(mut w: World) {
     w.store.stop_job(w.workspace, jobs[11], NOW).await.unwrap();
     w.store.delete_job(w.workspace, jobs[11]).await.unwrap();
     let before = everything(&w).await;
-    w.store = w.backend.open_after_crash(SLOTS as u32).await;
+    w.store = w.backend.open_after_crash(BOUNDS).await;
     assert_eq!(everything(&w).await, before, "after a crash");
-    w.store = w.backend.open(SLOTS as u32).await;
+    w.store = w.backend.open(BOUNDS).await;
     assert_eq!(everything(&w).await, before, "after a restart");
     w.run_all().await;
     w.store.settle(NOW).await.unwrap();
@@ -91,7 +91,7 @@ pub(crate) async fn every_claim_and_lease_survives_reopening(mut w: World) {
     let claims = w.claim(3).await;
     w.finish(claims[0].lease, retried(NOW + SECOND)).await;
     w.store.release(claims[1].lease).await.unwrap();
-    w.store = w.backend.open_after_crash(SLOTS as u32).await;
+    w.store = w.backend.open_after_crash(BOUNDS).await;
     assert_eq!(
         w.states(job).await,
         [TaskState::Ready, TaskState::Ready, TaskState::Running]

@@ -11,7 +11,8 @@ use docmill_model::{Code, chain};
 use serde_json::json;
 
 use crate::blob::input_key;
-use crate::{Claim, FileOutcome, Job, JobFile, JobFilter, Lease, NewFile, NewJob, Result, Store};
+use crate::sqlite::Slots;
+use crate::{Claim, FileInput, FileOutcome, FilePage, Job, JobFile, JobFilter, Lease, NewFile, NewJob, Result, Store};
 
 /// When tests begin.
 pub(crate) const NOW: Micros = 1_700_000_000 * SECOND;
@@ -22,14 +23,20 @@ pub(crate) const LEASE: Micros = NOW + 60 * SECOND;
 /// Running jobs an account may have, unless a test says otherwise.
 pub(crate) const SLOTS: usize = 5;
 
+/// As slots.
+pub(crate) const BOUNDS: Slots = Slots {
+    local_jobs: SLOTS as u32,
+    workflow_jobs: SLOTS as u32,
+};
+
 /// Where an implementation keeps one store.
 #[async_trait]
 pub(crate) trait Backend: Send + Sync + 'static {
     /// Opens the store, which is empty the first time; one opened before is closed first.
-    async fn open(&self, max_running_local_jobs: u32) -> Arc<dyn Store>;
+    async fn open(&self, slots: Slots) -> Arc<dyn Store>;
 
     /// Opens the store as it would be if the process had been killed just now.
-    async fn open_after_crash(&self, max_running_local_jobs: u32) -> Arc<dyn Store>;
+    async fn open_after_crash(&self, slots: Slots) -> Arc<dyn Store>;
 }
 
 pub(crate) struct World {
@@ -41,7 +48,7 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) async fn new(backend: impl Backend) -> Self {
-        let store = backend.open(SLOTS as u32).await;
+        let store = backend.open(BOUNDS).await;
         let account = store.create_account("account", NOW).await.unwrap();
         let workspace = store.create_workspace(account, "workspace", NOW).await.unwrap();
         Self {
@@ -53,8 +60,8 @@ impl World {
     }
 
     /// The same store with another limit of running jobs.
-    pub(crate) async fn with_limit(mut self, max_running_local_jobs: u32) -> Self {
-        self.store = self.backend.open(max_running_local_jobs).await;
+    pub(crate) async fn with_limit(mut self, local_jobs: u32) -> Self {
+        self.store = self.backend.open(Slots { local_jobs, ..BOUNDS }).await;
         self
     }
 
@@ -110,7 +117,11 @@ impl World {
     }
 
     pub(crate) async fn files(&self, job: JobId) -> Vec<JobFile> {
-        self.store.job_files(self.workspace, job).await.unwrap().unwrap()
+        self.store
+            .job_files(self.workspace, job, FilePage::ALL)
+            .await
+            .unwrap()
+            .unwrap()
     }
 
     pub(crate) async fn states(&self, job: JobId) -> Vec<TaskState> {
@@ -164,6 +175,7 @@ pub(crate) fn new_job(account: AccountId, workspace: WorkspaceId, files: usize) 
         job_type: JobType::Ephemeral,
         chain: two_nodes(),
         retry_of: None,
+        run: None,
         files: (0..files).map(|n| new_file(workspace, &format!("{n}.txt"))).collect(),
     }
 }
@@ -175,7 +187,15 @@ pub(crate) fn new_file(workspace: WorkspaceId, name: &str) -> NewFile {
         name: name.into(),
         content_type: Some("text/plain".into()),
         size: 7,
-        blob_key: input_key(workspace, id),
+        input: FileInput::Blob(input_key(workspace, id)),
+    }
+}
+
+/// The blob an uploaded file is in.
+pub(crate) fn blob_of(input: &FileInput) -> String {
+    match input {
+        FileInput::Blob(key) => key.clone(),
+        FileInput::Source { .. } => panic!("not uploaded"),
     }
 }
 
@@ -216,6 +236,7 @@ pub(crate) fn succeeded(claim: &Claim) -> FileOutcome {
         warnings: Vec::new(),
         elements: 3,
         pages: 2,
+        content_hash: None,
     }
 }
 

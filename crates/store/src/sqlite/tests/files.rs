@@ -7,6 +7,7 @@ use futures_util::future::join_all;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection};
 
+use super::FIVE;
 use crate::sqlite::SqliteStore;
 use crate::{Store, StoreError};
 
@@ -18,7 +19,7 @@ async fn run(path: &Path, sql: &'static str) {
 }
 
 async fn refusal(path: &Path) -> String {
-    match SqliteStore::open(path, 5).await {
+    match SqliteStore::open(path, FIVE).await {
         Err(StoreError::Open(message)) => message,
         other => panic!("{other:?}"),
     }
@@ -28,8 +29,8 @@ async fn refusal(path: &Path) -> String {
 async fn a_database_of_a_newer_version_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("docmill.db");
-    SqliteStore::open(&path, 5).await.unwrap().close().await;
-    SqliteStore::open(&path, 5).await.unwrap().close().await;
+    SqliteStore::open(&path, FIVE).await.unwrap().close().await;
+    SqliteStore::open(&path, FIVE).await.unwrap().close().await;
     run(
         &path,
         "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
@@ -48,7 +49,7 @@ async fn a_database_of_a_newer_version_is_refused() {
 async fn a_database_of_an_altered_version_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("docmill.db");
-    SqliteStore::open(&path, 5).await.unwrap().close().await;
+    SqliteStore::open(&path, FIVE).await.unwrap().close().await;
     run(&path, "UPDATE _sqlx_migrations SET checksum = x'00' WHERE version = 1").await;
     let message = refusal(&path).await;
     assert!(message.contains("altered docmill"), "{message}");
@@ -71,12 +72,12 @@ async fn what_is_no_database_is_refused_and_left_alone() {
 async fn processes_that_create_one_database_at_the_same_time_all_get_it() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("docmill.db");
-    let stores = join_all((0..4).map(|_| SqliteStore::open(&path, 5))).await;
+    let stores = join_all((0..4).map(|_| SqliteStore::open(&path, FIVE))).await;
     for (n, store) in stores.into_iter().enumerate() {
         store.unwrap().create_account(&n.to_string(), SECOND).await.unwrap();
     }
     assert_eq!(
-        SqliteStore::open(&path, 5)
+        SqliteStore::open(&path, FIVE)
             .await
             .unwrap()
             .accounts()
@@ -91,8 +92,8 @@ async fn processes_that_create_one_database_at_the_same_time_all_get_it() {
 async fn the_command_line_can_write_while_the_server_works() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("docmill.db");
-    let server = SqliteStore::open(&path, 5).await.unwrap();
-    let visitor = SqliteStore::open(&path, 5).await.unwrap();
+    let server = SqliteStore::open(&path, FIVE).await.unwrap();
+    let visitor = SqliteStore::open(&path, FIVE).await.unwrap();
     let work = async |store: &SqliteStore, name: &str| {
         for n in 0..40 {
             store.create_account(&format!("{name}{n}"), SECOND).await.unwrap();

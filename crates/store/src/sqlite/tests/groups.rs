@@ -7,12 +7,13 @@ use docmill_model::time::SECOND;
 use futures_util::future::join_all;
 use sqlx::SqliteConnection;
 
+use super::FIVE;
 use crate::sqlite::SqliteStore;
 use crate::{Result, Store, StoreError};
 
 async fn store() -> (tempfile::TempDir, Arc<SqliteStore>) {
     let directory = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(&directory.path().join("docmill.db"), 5)
+    let store = SqliteStore::open(&directory.path().join("docmill.db"), FIVE)
         .await
         .unwrap();
     (directory, Arc::new(store))

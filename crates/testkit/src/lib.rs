@@ -1,0 +1,28 @@
+//! Servers that tests talk to, each started on a free port with an empty data directory and ended when
+//! dropped. They come from `scripts/setup`; a test that needs one that is not there fails and says so.
+
+mod emulators;
+mod postgres;
+mod process;
+
+use std::path::{Path, PathBuf};
+
+pub use emulators::{Azurite, GcsEmulator, Moto};
+pub use postgres::Postgres;
+pub use process::free_port;
+
+/// The top of the workspace.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A file that `scripts/setup` installs.
+fn installed(path: &str) -> PathBuf {
+    let path = root().join(path);
+    assert!(
+        path.exists(),
+        "{} is missing: run scripts/setup, which installs what the tests need",
+        path.display()
+    );
+    path
+}
