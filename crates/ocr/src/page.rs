@@ -1,0 +1,132 @@
+//! The words of a page, put into one form: noise dropped, size by line, weight.
+
+use crate::measure::{font_size, is_square, stroke};
+use crate::reading::{PageText, Paragraph, Reading, Sheet, Word};
+use crate::tesseract::Found;
+
+/// Words read with less confidence are specks, and so are short ones with less than the second.
+const NOISE: f32 = 12.0;
+const SHORT_NOISE: f32 = 35.0;
+/// Strokes this many times as thick, by size, as is usual on the page are bold.
+const BOLD: f32 = 1.25;
+
+/// Gathers what was read on a page, in pixels of the page as given.
+pub(crate) fn page_text(sheet: &Sheet, reading: Reading) -> PageText {
+    let scale = |value: i32| value as f32 / sheet.scale;
+    let mut text = PageText {
+        quarters: sheet.quarters,
+        angle: sheet.angle,
+        width: sheet.picture.width() as f32 / sheet.scale,
+        height: sheet.picture.height() as f32 / sheet.scale,
+        rules: sheet.rules.clone(),
+        pictures: reading.pictures.iter().map(|bbox| bbox.map(scale)).collect(),
+        confidence: reading.confidence(),
+        languages: languages(&reading.paragraphs),
+        words: Vec::new(),
+    };
+    let mut weights = Vec::new();
+    let mut line = 0;
+    for found in lines(&reading.paragraphs) {
+        let size = line_size(&found);
+        if size <= 0.0 {
+            continue;
+        }
+        for word in found {
+            let thickness = stroke(&sheet.picture, word.bbox, sheet.threshold) / size;
+            weights.push((thickness, word.text.chars().count()));
+            text.words.push(Word {
+                confidence: word.confidence,
+                bbox: word.bbox.map(scale),
+                baseline: word.base() / sheet.scale,
+                size: size / sheet.scale,
+                bold: false,
+                line,
+                text: word.text,
+            });
+        }
+        line += 1;
+    }
+    let usual = usual_weight(&weights);
+    for (word, (weight, _)) in text.words.iter_mut().zip(&weights) {
+        word.bold = usual > 0.0 && *weight > BOLD * usual;
+    }
+    text
+}
+
+/// Lines of words without the noise.
+fn lines(paragraphs: &[Paragraph]) -> Vec<Vec<Found>> {
+    let mut lines: Vec<Vec<Found>> = Vec::new();
+    for paragraph in paragraphs {
+        let mut fresh = true;
+        for word in &paragraph.words {
+            fresh |= word.begins_line;
+            if is_noise(word) {
+                continue;
+            }
+            match lines.last_mut() {
+                Some(line) if !fresh => line.push(word.clone()),
+                _ => lines.push(vec![word.clone()]),
+            }
+            fresh = false;
+        }
+    }
+    lines
+}
+
+fn is_noise(word: &Found) -> bool {
+    let telling = word.text.chars().filter(|ch| ch.is_alphanumeric()).count();
+    let [x0, y0, x1, y1] = word.bbox;
+    word.confidence < NOISE
+        || (word.confidence < SHORT_NOISE && telling < 3 && !word.text.chars().any(is_square))
+        // What is left of rules, and edges of pictures.
+        || (telling == 0 && word.confidence < 60.0 && word.text.chars().all(|ch| "|_—-–~=.,'`‘’“”\"".contains(ch)))
+        || x1 <= x0
+        || y1 <= y0
+}
+
+/// Median font size of a line's words, by characters.
+fn line_size(words: &[Found]) -> f32 {
+    let mut sizes: Vec<(f32, usize)> = words
+        .iter()
+        .map(|word| {
+            let size = font_size(&word.text, word.bbox.map(|v| v as f32), word.base());
+            (size, word.text.chars().count())
+        })
+        .filter(|(size, _)| *size > 0.0)
+        .collect();
+    if sizes.is_empty() {
+        let height = |word: &Found| (word.bbox[3] - word.bbox[1]) as f32;
+        return words.iter().map(height).fold(0.0, f32::max);
+    }
+    weighted_median(&mut sizes)
+}
+
+fn usual_weight(weights: &[(f32, usize)]) -> f32 {
+    let mut weights: Vec<(f32, usize)> = weights.iter().filter(|(weight, _)| *weight > 0.0).copied().collect();
+    weighted_median(&mut weights)
+}
+
+fn weighted_median(values: &mut [(f32, usize)]) -> f32 {
+    values.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let half = values.iter().map(|(_, weight)| weight).sum::<usize>() / 2;
+    let mut seen = 0;
+    let middle = values.iter().find(|(_, weight)| {
+        seen += weight;
+        seen > half
+    });
+    middle.or(values.last()).map_or(0.0, |(value, _)| *value)
+}
+
+/// Languages by how many characters are in them.
+fn languages(paragraphs: &[Paragraph]) -> Vec<String> {
+    let mut counts: Vec<(usize, &str)> = Vec::new();
+    for paragraph in paragraphs {
+        let count = paragraph.words.iter().map(|word| word.text.chars().count()).sum::<usize>();
+        match counts.iter_mut().find(|(_, name)| *name == paragraph.language) {
+            Some(entry) => entry.0 += count,
+            None => counts.push((count, &paragraph.language)),
+        }
+    }
+    counts.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
+    counts.into_iter().filter(|(count, _)| *count > 0).map(|(_, name)| name.to_owned()).collect()
+}
