@@ -15,6 +15,39 @@ pub struct Document {
     /// What was not done, or not fully.
     #[serde(default)]
     pub warnings: Vec<Warning>,
+    /// How each page was read, for formats whose pages can be read in several ways.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub routes: Vec<PageRoute>,
+}
+
+/// How a page was read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PageRoute {
+    /// Page number, the first is 1.
+    pub page_number: u32,
+    /// The way that was taken.
+    pub route: Route,
+    /// Milliseconds it took to read the page, without the layout of the whole document.
+    pub ms: f64,
+    /// Mean confidence of recognised text, 0 to 100.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f32>,
+    /// Languages the text was recognised in, as the recogniser names them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub languages: Vec<String>,
+}
+
+/// Ways to read a page, by the strategy that stands for them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Route {
+    /// The text layer alone.
+    #[default]
+    Fast,
+    /// The text layer with tables or figures, or with OCR of the pictures that cover the page.
+    HiRes,
+    /// OCR of the whole page.
+    OcrOnly,
 }
 
 /// One page.
@@ -68,6 +101,8 @@ pub enum WarningCode {
     NoElements,
     /// A page without a text layer was not read, because there is no OCR.
     OcrNotDone,
+    /// A page was recognised with so little confidence that its text may be wrong.
+    OcrDoubtful,
     /// Pictures were asked for as `image_base64` and left out.
     ImageBlocksNotExtracted,
     /// A part of the file could not be read and was skipped.

@@ -18,6 +18,8 @@ pub struct ParseLimits {
     pub max_pages: u32,
     /// Cells a table may have.
     pub max_table_cells: u64,
+    /// Pixels a picture may have, as its header says.
+    pub max_image_pixels: u64,
 }
 
 impl Default for ParseLimits {
@@ -29,6 +31,7 @@ impl Default for ParseLimits {
             max_elements: 1_000_000,
             max_pages: 20_000,
             max_table_cells: 2_000_000,
+            max_image_pixels: 100_000_000,
         }
     }
 }

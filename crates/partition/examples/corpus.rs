@@ -7,13 +7,23 @@ use std::time::Instant;
 
 use docmill_model::limits::ParseLimits;
 use docmill_model::settings::PartitionOptions;
-use docmill_partition::{Input, partition};
+use docmill_ocr::Ocr;
+use docmill_partition::{Input, Recognition, Tools, partition_with};
 
 fn main() {
     let mut args = std::env::args().skip(1);
     let out = PathBuf::from(args.next().expect("OUT"));
     let docs = PathBuf::from(args.next().expect("DOCS_DIR"));
     let wanted: Vec<String> = args.collect();
+    let ocr = Ocr::open(None);
+    let reason = ocr.as_ref().err().map(ToString::to_string).unwrap_or_default();
+    let tools = Tools {
+        recognition: match &ocr {
+            Ok(ocr) => Recognition::Ready(ocr),
+            Err(_) => Recognition::Absent(&reason),
+        },
+        threads: std::env::var("THREADS").ok().and_then(|n| n.parse().ok()).unwrap_or(2),
+    };
     std::fs::create_dir_all(&out).unwrap();
     let mut names: Vec<_> = std::fs::read_dir(&docs).unwrap().map(|e| e.unwrap().path()).collect();
     names.sort();
@@ -36,7 +46,7 @@ fn main() {
             content_type: None,
         };
         let start = Instant::now();
-        let result = partition(
+        let result = partition_with(
             &input,
             &PartitionOptions {
                 coordinates: true,
@@ -46,6 +56,7 @@ fn main() {
                 ..Default::default()
             },
             &ParseLimits::default(),
+            &tools,
             &mut |_| {},
         );
         let ms = start.elapsed().as_secs_f64() * 1e3;

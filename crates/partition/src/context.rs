@@ -2,7 +2,7 @@
 
 use docmill_model::limits::ParseLimits;
 use docmill_model::settings::PartitionOptions;
-use docmill_model::{Document, Element, PageInfo, Warning};
+use docmill_model::{Document, Element, PageInfo, PageRoute, Warning};
 
 use crate::error::PartitionError;
 
@@ -17,6 +17,37 @@ pub struct Progress {
     pub elements: u64,
 }
 
+/// What a reader may use beyond the bytes of the file.
+#[derive(Clone, Copy, Debug)]
+pub struct Tools<'t> {
+    /// Recognition of text in pictures.
+    pub recognition: Recognition<'t>,
+    /// Pages that may be recognised at once; at least 1.
+    pub threads: usize,
+}
+
+impl Default for Tools<'_> {
+    /// No recognition, one thread.
+    fn default() -> Self {
+        Self {
+            recognition: Recognition::Absent("it is not part of this run"),
+            threads: 1,
+        }
+    }
+}
+
+/// Recognition of text in pictures.
+#[derive(Clone, Copy, Debug)]
+pub enum Recognition<'t> {
+    /// There is none, for the reason given: pages that need it yield a warning and no text.
+    Absent(&'t str),
+    /// It could be had: a file that needs it fails with [`PartitionError::OcrNeeded`], to be partitioned
+    /// again with [`Recognition::Ready`]. So files that don't need it never wait for it.
+    OnRequest,
+    /// At hand.
+    Ready(&'t docmill_ocr::Ocr),
+}
+
 /// Elements between two calls of the progress function.
 const ELEMENTS_PER_REPORT: usize = 256;
 
@@ -26,6 +57,7 @@ pub(crate) struct Context<'a> {
     pub(crate) limits: &'a ParseLimits,
     /// Files this one is embedded in: 0 for the file itself, 1 for an attachment of it.
     pub(crate) level: u32,
+    pub(crate) tools: Tools<'a>,
     document: Document,
     pages_done: u32,
     pages_total: u32,
@@ -44,11 +76,18 @@ impl<'a> Context<'a> {
             options,
             limits,
             level: 0,
+            tools: Tools::default(),
             document: Document::default(),
             pages_done: 0,
             pages_total: 0,
             progress,
         }
+    }
+
+    /// The same with tools.
+    pub(crate) fn with_tools(mut self, tools: Tools<'a>) -> Self {
+        self.tools = tools;
+        self
     }
 
     /// A context for a file found within this one, with a document of its own.
@@ -58,6 +97,7 @@ impl<'a> Context<'a> {
             options: self.options,
             limits: self.limits,
             level: self.level + 1,
+            tools: self.tools,
             document: Document::default(),
             pages_done: 0,
             pages_total: 0,
@@ -111,6 +151,11 @@ impl<'a> Context<'a> {
         self.document.pages.push(page);
         self.pages_done += 1;
         self.report();
+    }
+
+    /// Records how a page was read.
+    pub(crate) fn route(&mut self, route: PageRoute) {
+        self.document.routes.push(route);
     }
 
     pub(crate) fn warn(&mut self, warning: Warning) {

@@ -3,6 +3,8 @@
 /// A type of file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FileType {
+    /// Windows bitmap.
+    Bmp,
     /// Comma-separated (or otherwise delimited) values.
     Csv,
     /// Word document.
@@ -11,8 +13,12 @@ pub enum FileType {
     Eml,
     /// Nothing: zero bytes and no type that needs some.
     Empty,
+    /// GIF picture.
+    Gif,
     /// HTML page.
     Html,
+    /// JPEG picture.
+    Jpeg,
     /// JSON value.
     Json,
     /// Markdown.
@@ -21,12 +27,18 @@ pub enum FileType {
     Ndjson,
     /// PDF.
     Pdf,
+    /// PNG picture.
+    Png,
     /// PowerPoint presentation.
     Pptx,
+    /// TIFF pictures, one to a page.
+    Tiff,
     /// Tab-separated values.
     Tsv,
     /// Plain text and program code.
     Txt,
+    /// WebP picture.
+    Webp,
     /// Excel workbook.
     Xlsx,
     /// XML.
@@ -36,17 +48,23 @@ pub enum FileType {
 impl FileType {
     /// Types a file can be named by, in alphabetical order.
     pub const SUPPORTED: &'static [FileType] = &[
+        Self::Bmp,
         Self::Csv,
         Self::Docx,
         Self::Eml,
+        Self::Gif,
         Self::Html,
+        Self::Jpeg,
         Self::Json,
         Self::Md,
         Self::Ndjson,
         Self::Pdf,
+        Self::Png,
         Self::Pptx,
+        Self::Tiff,
         Self::Tsv,
         Self::Txt,
+        Self::Webp,
         Self::Xlsx,
         Self::Xml,
     ];
@@ -54,6 +72,12 @@ impl FileType {
     /// Name for people.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Bmp => "BMP",
+            Self::Gif => "GIF",
+            Self::Jpeg => "JPEG",
+            Self::Png => "PNG",
+            Self::Tiff => "TIFF",
+            Self::Webp => "WebP",
             Self::Csv => "CSV",
             Self::Docx => "DOCX",
             Self::Eml => "EML",
@@ -74,6 +98,12 @@ impl FileType {
     /// MIME type as written to `metadata.filetype`.
     pub fn mime(self) -> &'static str {
         match self {
+            Self::Bmp => "image/bmp",
+            Self::Gif => "image/gif",
+            Self::Jpeg => "image/jpeg",
+            Self::Png => "image/png",
+            Self::Tiff => "image/tiff",
+            Self::Webp => "image/webp",
             Self::Csv => "text/csv",
             Self::Docx => "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
             Self::Eml => "message/rfc822",
@@ -93,13 +123,27 @@ impl FileType {
 
     /// Whether files of this type are binary: no text file can be one of them.
     pub(crate) fn is_binary(self) -> bool {
-        matches!(self, Self::Docx | Self::Pdf | Self::Pptx | Self::Xlsx)
+        matches!(self, Self::Docx | Self::Pdf | Self::Pptx | Self::Xlsx) || self.is_picture()
+    }
+
+    /// Whether files of this type are pictures of pages.
+    pub fn is_picture(self) -> bool {
+        matches!(
+            self,
+            Self::Bmp | Self::Gif | Self::Jpeg | Self::Png | Self::Tiff | Self::Webp
+        )
     }
 
     /// The type a file name's extension (without dot, any case) stands for. Program code, logs and
     /// configuration files are [`FileType::Txt`].
     pub(crate) fn from_extension(extension: &str) -> Option<Self> {
         Some(match extension.to_ascii_lowercase().as_str() {
+            "bmp" | "dib" => Self::Bmp,
+            "gif" => Self::Gif,
+            "jpg" | "jpeg" | "jpe" | "jfif" => Self::Jpeg,
+            "png" => Self::Png,
+            "tif" | "tiff" => Self::Tiff,
+            "webp" => Self::Webp,
             "csv" => Self::Csv,
             "docx" | "docm" | "dotx" | "dotm" => Self::Docx,
             "eml" | "p7s" | "mht" | "mhtml" => Self::Eml,
@@ -127,6 +171,10 @@ impl FileType {
             return Some(*file_type);
         }
         Some(match mime.as_str() {
+            "image/jpg" | "image/pjpeg" => Self::Jpeg,
+            "image/x-ms-bmp" | "image/x-bmp" => Self::Bmp,
+            "image/x-png" => Self::Png,
+            "image/tif" | "image/x-tiff" => Self::Tiff,
             "application/csv" | "application/x-csv" | "text/x-csv" | "text/comma-separated-values" => Self::Csv,
             "text/x-comma-separated-values" => Self::Csv,
             "text/tab-separated-values" | "application/tsv" => Self::Tsv,

@@ -1,7 +1,7 @@
 //! Bytes of a file to a [`Document`]: detection, one reader per format, and what is common to all.
 //!
-//! Everything here is a pure function of its input: no clock, no network, no file system, no threads,
-//! no `unsafe`. Callers run it in a child process; a reader may still be asked to stop early by the
+//! Everything here is a function of its input: no network, no file system, no `unsafe`. The clock is read
+//! only to report how long pages took; threads are started only to recognise several pages at once. Callers run it in a child process; a reader may still be asked to stop early by the
 //! limits of [`ParseLimits`].
 
 mod charset;
@@ -30,10 +30,10 @@ use std::sync::Arc;
 use docmill_model::element::assign_element_ids;
 use docmill_model::hierarchy::assign_parents;
 use docmill_model::limits::ParseLimits;
-use docmill_model::settings::{PartitionOptions, Strategy};
+use docmill_model::settings::PartitionOptions;
 use docmill_model::{Document, Element, ElementType, Warning, WarningCode};
 
-pub use context::Progress;
+pub use context::{Progress, Recognition, Tools};
 pub use detect::detect;
 pub use error::PartitionError;
 pub use filetype::FileType;
@@ -66,8 +66,22 @@ pub fn partition(
     limits: &ParseLimits,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Document, PartitionError> {
+    partition_with(input, options, limits, &Tools::default(), progress)
+}
+
+/// As [`partition`], with recognition of text in pictures.
+///
+/// # Errors
+/// As [`partition`], and [`PartitionError::OcrNeeded`] as [`Recognition::OnRequest`] says.
+pub fn partition_with(
+    input: &Input,
+    options: &PartitionOptions,
+    limits: &ParseLimits,
+    tools: &Tools<'_>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Document, PartitionError> {
     let file_type = detect(input)?;
-    let mut cx = Context::new(input.filename.as_deref(), options, limits, progress);
+    let mut cx = Context::new(input.filename.as_deref(), options, limits, progress).with_tools(*tools);
     read(file_type, &input.bytes, &mut cx)?;
     let mut document = cx.into_document();
     finish(&mut document, input, file_type, options);
@@ -90,6 +104,9 @@ fn read(file_type: FileType, bytes: &Arc<Vec<u8>>, cx: &mut Context) -> Result<(
         FileType::Xlsx => xlsx::partition(bytes, cx),
         FileType::Eml => email::partition(bytes, cx),
         FileType::Pdf => pdf::partition(bytes, cx),
+        FileType::Png | FileType::Jpeg | FileType::Tiff | FileType::Bmp | FileType::Webp | FileType::Gif => {
+            pdf::partition_picture(bytes, file_type, cx)
+        }
     }
 }
 
@@ -144,15 +161,6 @@ fn finish(document: &mut Document, input: &Input, file_type: FileType, options: 
         document
             .elements
             .retain(|element| !options.exclude_elements.contains(&element.kind));
-    }
-    if !options.extract_image_block_types.is_empty() && options.strategy != Strategy::Fast {
-        document.warnings.push(Warning::new(
-            WarningCode::ImageBlocksNotExtracted,
-            format!(
-                "no image_base64 for element types {}: this version does not extract pictures",
-                options.extract_image_block_types.join(", ")
-            ),
-        ));
     }
 }
 

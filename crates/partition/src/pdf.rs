@@ -3,12 +3,18 @@
 //! The engine gives characters with their places; everything after that is pure: characters to
 //! segments of text ([`segment`]), repeated lines taken out ([`furniture`]), segments into reading
 //! order ([`order`]), lines and paragraphs ([`block`]), kinds of elements ([`roles`]).
+//!
+//! Pages that have no text layer, or none to be trusted ([`recognise`]), are drawn ([`render`]) and their
+//! text is recognised; the words then take the place of the engine's characters ([`scan`], [`scanned`])
+//! and go the same way. Pictures as documents ([`picture`]) are scans from the start.
 
 mod aligned;
 mod block;
+mod crops;
 mod device;
 mod document;
 mod engine;
+mod figures;
 mod fonts;
 mod frame;
 mod furniture;
@@ -17,7 +23,12 @@ mod hayro;
 mod line;
 mod links;
 mod order;
+mod picture;
+mod recognise;
+mod render;
 mod roles;
+mod scan;
+mod scanned;
 mod script;
 mod segment;
 mod spacing;
@@ -32,14 +43,31 @@ use std::sync::Arc;
 
 use crate::context::Context;
 use crate::error::PartitionError;
+use crate::filetype::FileType;
 use engine::PageSource;
+use recognise::Readers;
 
 pub(crate) fn partition(bytes: &Arc<Vec<u8>>, cx: &mut Context) -> Result<(), PartitionError> {
     if bytes.is_empty() {
         return Err(PartitionError::Empty("PDF"));
     }
     let pdf = hayro::open(bytes, cx.options.password.as_deref())?;
-    document::partition(&mut hayro::HayroSource::new(&pdf), cx)
+    let mut source = scanned::ScannedPdf::new(&pdf, cx.options.strategy, Readers::new(cx));
+    document::partition(&mut source, cx)?;
+    if source.wants_recognition() {
+        return Err(PartitionError::OcrNeeded);
+    }
+    crops::add(cx, &mut |index, dpi| render::colour(&pdf, index, dpi));
+    Ok(())
+}
+
+/// Partitions a picture, or a TIFF file of several, as a document of scanned pages.
+pub(crate) fn partition_picture(
+    bytes: &Arc<Vec<u8>>,
+    file_type: FileType,
+    cx: &mut Context,
+) -> Result<(), PartitionError> {
+    picture::partition(bytes, file_type, cx)
 }
 
 /// Reads the text of every page into segments with positions, as [`partition`] does before it lays

@@ -26,10 +26,27 @@ pub(super) fn by_signature(bytes: &[u8], hints: &Hints) -> Option<Found> {
     if bytes.starts_with(b"{\\rtf") {
         return Some(Err(unsupported("RTF")));
     }
+    if let Some(picture) = picture(bytes) {
+        return Some(Ok(picture));
+    }
     if charset::is_text(bytes) {
         return None;
     }
     named(bytes).map(|detected| Err(unsupported(detected)))
+}
+
+/// Pictures, by their first bytes.
+fn picture(bytes: &[u8]) -> Option<FileType> {
+    Some(match bytes {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1A, b'\n', ..] => FileType::Png,
+        [0xFF, 0xD8, 0xFF, ..] => FileType::Jpeg,
+        [b'I', b'I', 42 | 43, 0, ..] | [b'M', b'M', 0, 42 | 43, ..] => FileType::Tiff,
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => FileType::Gif,
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => FileType::Webp,
+        // Followed by the file's length and four reserved bytes, all zero in practice.
+        [b'B', b'M', _, _, _, _, 0, 0, 0, 0, ..] => FileType::Bmp,
+        _ => return None,
+    })
 }
 
 /// A PDF header at the start, or further on in a file that is called a PDF or is no text: a text
@@ -65,6 +82,7 @@ pub(super) fn contradiction(hints: &Hints) -> Option<PartitionError> {
     }
     let reason = match hints.binary()? {
         FileType::Pdf => "there is no %PDF header in the first 1024 bytes",
+        picture if picture.is_picture() => "it does not begin as such pictures do",
         _ => "it is not a ZIP archive, which every file of this type is",
     };
     Some(PartitionError::corrupt(hints.binary()?.name(), reason))

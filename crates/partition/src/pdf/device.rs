@@ -276,6 +276,7 @@ impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
     }
 
     fn draw_path(&mut self, path: &BezPath, props: DrawProps<'a>, mode: &DrawMode) {
+        self.content.paths += 1;
         if self.content.rules.len() >= MAX_RULES {
             return;
         }
@@ -307,8 +308,20 @@ impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
         }
     }
 
-    fn draw_image(&mut self, _: Image<'a, '_>, _: ImageDrawProps<'a>) {
+    fn draw_image(&mut self, image: Image<'a, '_>, props: ImageDrawProps<'a>) {
         self.content.has_images = true;
+        let area = kurbo::Rect::new(0.0, 0.0, f64::from(image.width()), f64::from(image.height()));
+        let page = kurbo::Rect::new(0.0, 0.0, f64::from(self.content.width), f64::from(self.content.height));
+        let bbox = props.transform.transform_rect_bbox(area).intersect(page);
+        if bbox.area() > 0.3 * page.area() {
+            // The longer sides go together however the image is turned.
+            let pixels = f64::from(image.width().max(image.height()));
+            let dpi = pixels * 72.0 / bbox.width().max(bbox.height());
+            self.content.image_dpi = self.content.image_dpi.max(dpi as f32);
+        }
+        if self.content.images.len() < MAX_RULES && bbox.area() > 0.0 {
+            self.content.images.push([bbox.x0, bbox.y0, bbox.x1, bbox.y1].map(|v| v as f32));
+        }
     }
 
     fn push_clip_path(&mut self, _: &ClipPath) {}

@@ -1,10 +1,12 @@
 //! A whole document: pages are read one after the other, then judged together.
 
 use docmill_model::metadata::Coordinates;
-use docmill_model::{Element, ElementType, PageInfo, Warning, WarningCode};
+use docmill_model::settings::Strategy;
+use docmill_model::{Element, ElementType, PageInfo, PageRoute, Route, Warning, WarningCode};
 
 use super::block::{Block, blocks};
 use super::engine::{Direction, PageContent, PageSource};
+use super::figures::{figures, insert};
 use super::frame::Frame;
 use super::furniture::{Furniture, FurnitureLine, Sheet, take_furniture};
 use super::grid::ruled_tables;
@@ -18,6 +20,8 @@ use crate::error::PartitionError;
 
 /// Share of glyphs without Unicode above which a page's text is called incomplete.
 const UNMAPPED_SHARE: f64 = 0.2;
+/// Mean confidence of recognition below which its text may be wrong.
+const DOUBTFUL: f32 = 60.0;
 
 /// A page between reading and output.
 struct Page {
@@ -28,6 +32,9 @@ struct Page {
     parts: Vec<(Frame, Vec<Segment>)>,
     links: Vec<LinkedText>,
     tables: Vec<Table>,
+    figures: Vec<[f32; 4]>,
+    /// See [`PageContent::angle`].
+    angle: f32,
 }
 
 pub(super) fn partition(source: &mut dyn PageSource, cx: &mut Context) -> Result<(), PartitionError> {
@@ -127,6 +134,11 @@ fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
             .collect(),
         links: linked_texts(&content, source.fonts()),
         tables: Vec::new(),
+        figures: match cx.options.strategy {
+            Strategy::Fast => Vec::new(),
+            _ => figures(&content),
+        },
+        angle: content.angle,
     };
     if let Some((frame, segments)) = page.parts.first_mut()
         && frame.is_upright()
@@ -139,6 +151,7 @@ fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
                 .map(|(index, table)| placeholder(index, table)),
         );
     }
+    report(&content, &page, cx);
     cx.page_done(PageInfo {
         number,
         width: Some(f64::from(page.width)),
@@ -183,15 +196,47 @@ fn placeholder(index: usize, table: &Table) -> Segment {
     }
 }
 
+/// Says how the page was read.
+fn report(content: &PageContent, page: &Page, cx: &mut Context) {
+    let is_plain = page.tables.is_empty() && page.figures.is_empty();
+    let route = match content.route {
+        Route::Fast if cx.options.strategy != Strategy::Fast && !is_plain => Route::HiRes,
+        route => route,
+    };
+    cx.route(PageRoute {
+        page_number: page.number,
+        route,
+        ms: (content.ms * 10.0).round() / 10.0,
+        confidence: content.recognised.as_ref().map(|said| said.confidence.round()),
+        languages: content.recognised.as_ref().map_or_else(Vec::new, |said| said.languages.clone()),
+    });
+}
+
 fn warn_about(content: &PageContent, number: u32, cx: &mut Context) {
     let unmapped = content.unmapped;
-    if content.glyphs.is_empty() && content.has_images {
+    if let Some(reason) = &content.not_recognised {
+        let what = if content.glyphs.is_empty() {
+            "has no text layer"
+        } else {
+            "has pictures, or text, that only recognition can read"
+        };
         cx.warn(Warning::on_page(
             WarningCode::OcrNotDone,
             number,
-            format!("page {number} is a picture without a text layer and was not recognised"),
+            format!("page {number} {what} and was not recognised: {reason}"),
         ));
-    } else if unmapped as f64 > UNMAPPED_SHARE * content.glyphs.len() as f64 {
+    }
+    if let Some(said) = &content.recognised
+        && said.confidence < DOUBTFUL
+        && !content.glyphs.is_empty()
+    {
+        cx.warn(Warning::on_page(
+            WarningCode::OcrDoubtful,
+            number,
+            format!("page {number} was recognised with a mean confidence of {:.0} of 100", said.confidence),
+        ));
+    }
+    if unmapped as f64 > UNMAPPED_SHARE * content.glyphs.len() as f64 {
         cx.warn(Warning::on_page(
             WarningCode::PartUnreadable,
             number,
@@ -237,6 +282,7 @@ fn emit(
     furniture: &[FurnitureLine],
     cx: &mut Context,
 ) -> Result<(), PartitionError> {
+    let first = cx.elements().len();
     let upright = Frame::new(Direction::East, page.width, page.height);
     let frame = blocks.first().map_or(upright, |(frame, _)| *frame);
     let kind = |item: &FurnitureLine| match item.kind {
@@ -266,12 +312,38 @@ fn emit(
     for item in furniture.iter().rev().filter(|item| !is_top(item)) {
         cx.push(element(page, &frame, kind(item), &item.line.text, item.line.bbox))?;
     }
+    let images = page.figures.iter().map(|bbox| element(page, &upright, ElementType::Image, "", *bbox));
+    insert(cx.elements_mut(), first, images.collect());
     Ok(())
+}
+
+/// The box on the page as it lies that is around a box of the straightened page.
+fn slanted(bbox: [f32; 4], page: &Page) -> [f32; 4] {
+    if page.angle == 0.0 {
+        return bbox;
+    }
+    let (sin, cos) = page.angle.sin_cos();
+    let (cx, cy) = (page.width / 2.0, page.height / 2.0);
+    let [x0, y0, x1, y1] = bbox;
+    let corners = [(x0, y0), (x1, y0), (x1, y1), (x0, y1)].map(|(x, y)| {
+        let (dx, dy) = (x - cx, y - cy);
+        (cos * dx + sin * dy + cx, cos * dy - sin * dx + cy)
+    });
+    let start = [f32::INFINITY, f32::INFINITY, f32::NEG_INFINITY, f32::NEG_INFINITY];
+    let around = corners.into_iter().fold(start, |a, (x, y)| {
+        [a[0].min(x), a[1].min(y), a[2].max(x), a[3].max(y)]
+    });
+    [
+        around[0].max(0.0),
+        around[1].max(0.0),
+        around[2].min(page.width),
+        around[3].min(page.height),
+    ]
 }
 
 fn element(page: &Page, frame: &Frame, kind: ElementType, text: &str, bbox: [f32; 4]) -> Element {
     let mut element = Element::new(kind, text).on_page(page.number);
-    let bbox = frame.unmap(bbox).map(|v| (f64::from(v) * 100.0).round() / 100.0);
+    let bbox = slanted(frame.unmap(bbox), page).map(|v| (f64::from(v) * 100.0).round() / 100.0);
     let size = |v: f32| (f64::from(v) * 100.0).round() / 100.0;
     element.metadata.coordinates = Some(Coordinates::from_bbox(bbox, size(page.width), size(page.height)));
     element

@@ -4,6 +4,8 @@
 //! All lengths are PDF points in page space: the page as displayed (crop box and `/Rotate` applied),
 //! origin at its top left, y pointing down.
 
+use docmill_model::Route;
+
 /// Stands for a character nobody knows.
 pub(super) const UNKNOWN: char = char::REPLACEMENT_CHARACTER;
 
@@ -107,6 +109,31 @@ pub(super) struct PageContent {
     pub(super) links: Vec<LinkArea>,
     /// Whether a raster image is drawn.
     pub(super) has_images: bool,
+    /// Boxes of raster images, `[x0, y0, x1, y1]`, clipped to the page.
+    pub(super) images: Vec<[f32; 4]>,
+    /// Resolution of the largest raster image that covers a good part of the page; 0 without one.
+    pub(super) image_dpi: f32,
+    /// Milliseconds it took to read the page.
+    pub(super) ms: f64,
+    /// Number of paths that are drawn.
+    pub(super) paths: usize,
+    /// Angle by which the page was straightened before its text was placed, in radians, clockwise.
+    pub(super) angle: f32,
+    /// How it was read.
+    pub(super) route: Route,
+    /// What recognition says of the page, when it was recognised.
+    pub(super) recognised: Option<Recognised>,
+    /// Why text that only recognition could give is missing.
+    pub(super) not_recognised: Option<String>,
+}
+
+/// What recognition says of a page.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Recognised {
+    /// Mean confidence, 0 to 100.
+    pub(super) confidence: f32,
+    /// Models used, the one of most text first.
+    pub(super) languages: Vec<String>,
 }
 
 /// An entry of the document outline (bookmarks).

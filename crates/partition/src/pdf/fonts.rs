@@ -52,6 +52,18 @@ impl<'a> FontTable<'a> {
         }
     }
 
+    /// The id of a font that is not one of the file's.
+    pub(super) fn add(&mut self, font: Font) -> FontId {
+        match self.fonts.iter().position(|known| *known == font) {
+            Some(position) => position as FontId,
+            None if self.fonts.len() < usize::from(FontId::MAX) => {
+                self.fonts.push(font);
+                (self.fonts.len() - 1) as FontId
+            }
+            None => 0,
+        }
+    }
+
     pub(super) fn fonts(&self) -> &[Font] {
         &self.fonts
     }

@@ -14,7 +14,7 @@ use hayro_interpret::kurbo::{self, Affine};
 use hayro_interpret::{Context, InterpreterCache, InterpreterSettings, RenderContent, interpret, interpret_page};
 
 use super::device::GlyphDevice;
-use super::engine::{Font, LinkArea, OutlineEntry, PageContent, PageSource, Unreadable};
+use super::engine::{Font, FontId, LinkArea, OutlineEntry, PageContent, PageSource, Unreadable};
 use super::fonts::FontTable;
 use crate::error::PartitionError;
 
@@ -77,6 +77,13 @@ impl<'a> HayroSource<'a> {
     }
 }
 
+impl HayroSource<'_> {
+    /// The id of a font that is not one of the file's.
+    pub(super) fn add_font(&mut self, font: Font) -> FontId {
+        self.fonts.add(font)
+    }
+}
+
 impl PageSource for HayroSource<'_> {
     fn page_count(&self) -> usize {
         self.pdf.pages().len()
@@ -136,7 +143,7 @@ impl<'a> HayroSource<'a> {
             interpret_page(page, &mut context(settings), &mut device);
         }
         let mut content = device.into_content();
-        let blank = content.glyphs.is_empty() && content.rules.is_empty() && !content.has_images;
+        let blank = content.glyphs.is_empty() && content.rules.is_empty() && !content.has_images && content.paths == 0;
         if blank && is_garbled(page) {
             return Err(Unreadable("its content stream holds no drawing operators"));
         }

@@ -1,0 +1,145 @@
+//! Figures: pictures among the text, as elements of their own.
+
+use docmill_model::metadata::Coordinates;
+use docmill_model::{Element, ElementType};
+
+use super::engine::PageContent;
+
+/// Smallest side of a figure, in points; smaller ones are icons, bullets and parts of rules.
+const MIN_SIDE: f32 = 24.0;
+/// Smallest share of the page.
+const MIN_SHARE: f32 = 0.004;
+/// Share of the page from which a picture with text over it is its background, or the scan itself.
+const BACKGROUND: f32 = 0.8;
+/// Pieces of a picture this close, in points, are one: many programs cut pictures into strips.
+const SEAM: f32 = 2.0;
+/// Pieces looked at; more are a texture.
+const MAX_PIECES: usize = 400;
+/// Figures of one page.
+const MAX_FIGURES: usize = 100;
+
+/// The boxes of a page's figures, from the top down.
+pub(super) fn figures(content: &PageContent) -> Vec<[f32; 4]> {
+    let page = (content.width * content.height).max(1.0);
+    let has_text = content.glyphs.iter().any(|glyph| !glyph.ch.is_whitespace());
+    let mut boxes: Vec<[f32; 4]> = content.images.iter().take(MAX_PIECES).copied().collect();
+    boxes.retain(|bbox| !(has_text && area(*bbox) > BACKGROUND * page));
+    let mut joined = join(boxes);
+    joined.retain(|[x0, y0, x1, y1]| {
+        let (width, height) = (x1 - x0, y1 - y0);
+        width >= MIN_SIDE && height >= MIN_SIDE && width * height >= MIN_SHARE * page
+    });
+    joined.retain(|bbox| !(has_text && area(*bbox) > BACKGROUND * page));
+    joined.sort_by(|a, b| a[1].total_cmp(&b[1]).then(a[0].total_cmp(&b[0])));
+    joined.truncate(MAX_FIGURES);
+    joined
+}
+
+fn area([x0, y0, x1, y1]: [f32; 4]) -> f32 {
+    (x1 - x0).max(0.0) * (y1 - y0).max(0.0)
+}
+
+/// Joins boxes that touch.
+fn join(mut boxes: Vec<[f32; 4]>) -> Vec<[f32; 4]> {
+    let mut joined: Vec<[f32; 4]> = Vec::new();
+    while let Some(mut bbox) = boxes.pop() {
+        // Whatever touches the grown box may touch what it has become.
+        loop {
+            let before = joined.len();
+            joined.retain(|other| {
+                let touches = other[0] <= bbox[2] + SEAM
+                    && other[2] >= bbox[0] - SEAM
+                    && other[1] <= bbox[3] + SEAM
+                    && other[3] >= bbox[1] - SEAM;
+                if touches {
+                    bbox = [
+                        bbox[0].min(other[0]),
+                        bbox[1].min(other[1]),
+                        bbox[2].max(other[2]),
+                        bbox[3].max(other[3]),
+                    ];
+                }
+                !touches
+            });
+            if joined.len() == before {
+                break;
+            }
+        }
+        joined.push(bbox);
+    }
+    joined
+}
+
+/// Puts figures among the elements of their page: behind the last one that ends above in the same
+/// column, else before the first one below.
+pub(super) fn insert(elements: &mut Vec<Element>, first: usize, figures: Vec<Element>) {
+    for figure in figures {
+        let Some(place) = figure.metadata.coordinates.as_ref().map(Coordinates::bbox) else {
+            continue;
+        };
+        let page = elements.get(first..).unwrap_or_default();
+        let beside = |bbox: [f64; 4]| bbox[0] < place[2] && bbox[2] > place[0];
+        let boxed = page.iter().enumerate().filter_map(|(index, element)| {
+            if element.kind == ElementType::PageBreak {
+                return None;
+            }
+            Some((index, element.metadata.coordinates.as_ref()?.bbox()))
+        });
+        let above = boxed
+            .clone()
+            .filter(|(_, bbox)| beside(*bbox) && bbox[3] <= place[1] + 0.25 * (place[3] - place[1]))
+            .max_by(|a, b| a.1[3].total_cmp(&b.1[3]).then(a.0.cmp(&b.0)));
+        let below = boxed.clone().find(|(_, bbox)| bbox[1] >= place[1] && beside(*bbox));
+        let at = match (above, below) {
+            (Some((index, _)), _) => index + 1,
+            (None, Some((index, _))) => index,
+            (None, None) => page.len(),
+        };
+        elements.insert((first + at).min(elements.len()), figure);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::typeset;
+    use super::*;
+
+    fn element(kind: ElementType, text: &str, bbox: [f64; 4]) -> Element {
+        let mut element = Element::new(kind, text);
+        element.metadata.coordinates = Some(Coordinates::from_bbox(bbox, 600.0, 800.0));
+        element
+    }
+
+    #[test]
+    fn strips_are_one_figure_and_icons_and_backgrounds_none() {
+        let mut page = typeset(&[(50.0, 100.0, 10.0, "Text")]);
+        page.images = vec![
+            [0.0, 0.0, 600.0, 800.0],
+            [100.0, 200.0, 300.0, 230.0],
+            [100.0, 230.5, 300.0, 260.0],
+            [100.0, 260.0, 300.0, 290.0],
+            [400.0, 400.0, 410.0, 410.0],
+        ];
+        assert_eq!(figures(&page), [[100.0, 200.0, 300.0, 290.0]]);
+    }
+
+    #[test]
+    fn a_page_that_is_one_picture_is_one_figure() {
+        let mut page = typeset(&[]);
+        page.images = vec![[0.0, 0.0, 600.0, 800.0]];
+        assert_eq!(figures(&page).len(), 1);
+    }
+
+    #[test]
+    fn a_figure_stands_behind_what_is_above_it_in_its_column() {
+        let text = |name, bbox| element(ElementType::NarrativeText, name, bbox);
+        let mut elements = vec![
+            text("left, top", [50.0, 100.0, 280.0, 200.0]),
+            text("left, bottom", [50.0, 400.0, 280.0, 500.0]),
+            text("right", [320.0, 100.0, 550.0, 500.0]),
+        ];
+        insert(&mut elements, 0, vec![element(ElementType::Image, "", [60.0, 220.0, 270.0, 380.0])]);
+        let kinds: Vec<&str> = elements.iter().map(|element| element.text.as_str()).collect();
+        assert_eq!(kinds, ["left, top", "", "left, bottom", "right"]);
+    }
+}

@@ -1,0 +1,57 @@
+//! Pictures of PDF pages.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use docmill_ocr::Gray;
+use hayro::vello_cpu::color::palette::css::WHITE;
+use hayro::{PixmapSettings, RenderCache, RenderSettings, render};
+use hayro_interpret::InterpreterSettings;
+use hayro_syntax::Pdf;
+use image::RgbImage;
+
+/// Largest picture of a page, in pixels; the resolution is lowered to stay below.
+const MAX_PIXELS: f32 = 24_000_000.0;
+/// Longest side, in pixels.
+const MAX_SIDE: f32 = 16_000.0;
+
+/// The resolution, in dots per inch, at which a page of a size in points can be drawn, at most `dpi`.
+pub(super) fn possible_dpi((width, height): (f32, f32), dpi: f32) -> f32 {
+    let (width, height) = (width.max(1.0) / 72.0, height.max(1.0) / 72.0);
+    let by_area = (MAX_PIXELS / (width * height)).sqrt();
+    dpi.min(by_area).min(MAX_SIDE / width.max(height)).max(1.0)
+}
+
+/// Draws a page on white: width, height and red, green, blue, alpha of each pixel. None when it cannot
+/// be drawn.
+fn pixels(pdf: &Pdf, index: usize, dpi: f32) -> Option<(usize, usize, Vec<[u8; 4]>)> {
+    let page = pdf.pages().get(index)?;
+    let scale = possible_dpi(page.render_dimensions(), dpi) / 72.0;
+    let drawn = catch_unwind(AssertUnwindSafe(|| {
+        let settings = PixmapSettings {
+            x_scale: scale,
+            y_scale: scale,
+            bg_color: WHITE,
+        };
+        let cache = RenderCache::new();
+        let interpreter = InterpreterSettings::default();
+        render(page, &cache, &interpreter, &RenderSettings::default(), &settings)
+    }));
+    let pixmap = drawn.ok()?;
+    let (width, height) = (usize::from(pixmap.width()), usize::from(pixmap.height()));
+    let pixels = pixmap.data().iter().map(|p| [p.r, p.g, p.b, p.a]).collect();
+    Some((width, height, pixels))
+}
+
+/// A page in grey values.
+pub(super) fn gray(pdf: &Pdf, index: usize, dpi: f32) -> Option<Gray> {
+    let (width, height, pixels) = pixels(pdf, index, dpi)?;
+    let luma = |[r, g, b, _]: [u8; 4]| ((u32::from(r) * 77 + u32::from(g) * 150 + u32::from(b) * 29) >> 8) as u8;
+    Gray::new(width, height, pixels.into_iter().map(luma).collect()).ok()
+}
+
+/// A page in colour.
+pub(super) fn colour(pdf: &Pdf, index: usize, dpi: f32) -> Option<RgbImage> {
+    let (width, height, pixels) = pixels(pdf, index, dpi)?;
+    let bytes = pixels.into_iter().flat_map(|[r, g, b, _]| [r, g, b]).collect();
+    RgbImage::from_raw(u32::try_from(width).ok()?, u32::try_from(height).ok()?, bytes)
+}
