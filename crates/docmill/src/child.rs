@@ -1,31 +1,52 @@
 //! The child process: one file, from bytes to the output of each node.
 
+use std::path::Path;
 use std::sync::Arc;
+use std::thread::available_parallelism;
 
 use docmill_engine::protocol::{TaskDone, TaskFailed, TaskRequest};
 use docmill_model::chain::NodeWork;
 use docmill_model::element::make_ids_unique;
 use docmill_model::{Code, Element};
 use docmill_nodes::chunk::chunk;
-use docmill_partition::{Input, partition};
+use docmill_ocr::Ocr;
+use docmill_partition::{Input, PartitionError, Recognition, Tools, partition_with};
 use docmill_sandbox::{FrameWriter, Request};
 use serde::Serialize;
 
+/// Pages recognised at once at most: each takes some 200 MB.
+const MAX_THREADS: usize = 4;
+
 /// Locks the process down, works on the one file it is sent, and ends.
-pub(crate) fn main() -> ! {
-    docmill_sandbox::child_main(
-        |request: Request, frames: &mut FrameWriter| match work(request, frames) {
+///
+/// `tessdata` is the folder of the recogniser's models, if it is not one of the usual ones. Only a child
+/// that is started to recognise text loads the recogniser, before it locks itself down.
+pub(crate) fn main(tessdata: Option<&Path>) -> ! {
+    docmill_sandbox::child_main_prepared(
+        || Ocr::open(tessdata).map_err(|error| error.to_string()),
+        |request: Request, frames: &mut FrameWriter, ocr| match work(request, frames, ocr.as_ref()) {
             Ok(done) => frames.done(&json(&done)),
             Err(failed) => frames.failed(&json(&failed)),
         },
     )
 }
 
-fn work(request: Request, frames: &mut FrameWriter) -> Result<TaskDone, TaskFailed> {
-    let task: TaskRequest = serde_json::from_slice(&request.request).map_err(|error| TaskFailed {
+fn work(request: Request, frames: &mut FrameWriter, ocr: Option<&Result<Ocr, String>>) -> Result<TaskDone, TaskFailed> {
+    let internal = |message: String| TaskFailed {
         code: Code::Internal,
-        message: format!("unreadable request: {error}"),
-    })?;
+        message,
+        needs_ocr: false,
+    };
+    let task: TaskRequest = serde_json::from_slice(&request.request)
+        .map_err(|error| internal(format!("unreadable request: {error}")))?;
+    let tools = Tools {
+        recognition: match ocr {
+            None => Recognition::OnRequest,
+            Some(Ok(ocr)) => Recognition::Ready(ocr),
+            Some(Err(reason)) => Recognition::Absent(reason),
+        },
+        threads: available_parallelism().map_or(1, |threads| threads.get().min(MAX_THREADS)),
+    };
     let mut input = Some(Input {
         bytes: Arc::new(request.input),
         filename: task.filename.clone(),
@@ -33,16 +54,14 @@ fn work(request: Request, frames: &mut FrameWriter) -> Result<TaskDone, TaskFail
     });
     let mut elements: Vec<Element> = Vec::new();
     let mut warnings = Vec::new();
+    let mut routes = Vec::new();
     let mut pages = 0;
     for (index, node) in (0u32..).zip(task.chain.nodes()) {
         match &node.work {
             NodeWork::Partition(options) => {
                 // Taken, so that the file's bytes are free again once they have been read.
-                let input = input.take().ok_or_else(|| TaskFailed {
-                    code: Code::Internal,
-                    message: "two partition nodes".into(),
-                })?;
-                let document = partition(&input, options, &task.limits, &mut |progress| {
+                let input = input.take().ok_or_else(|| internal("two partition nodes".into()))?;
+                let document = partition_with(&input, options, &task.limits, &tools, &mut |progress| {
                     frames.progress(
                         progress.pages_done,
                         progress.pages_total,
@@ -52,10 +71,12 @@ fn work(request: Request, frames: &mut FrameWriter) -> Result<TaskDone, TaskFail
                 .map_err(|error| TaskFailed {
                     code: error.code(),
                     message: error.to_string(),
+                    needs_ocr: error == PartitionError::OcrNeeded,
                 })?;
                 elements = document.elements;
                 pages = document.pages.len() as u64;
                 warnings.extend(document.warnings);
+                routes = document.routes;
                 add_file_metadata(&mut elements, &task);
                 if options.unique_element_ids {
                     make_ids_unique(&mut elements, &task.scope);
@@ -69,6 +90,7 @@ fn work(request: Request, frames: &mut FrameWriter) -> Result<TaskDone, TaskFail
         warnings,
         elements: elements.len() as u64,
         pages,
+        routes,
     })
 }
 

@@ -151,6 +151,7 @@ pub(crate) struct Limits {
     pub(crate) max_elements: u64,
     pub(crate) max_pages: u32,
     pub(crate) max_table_cells: u64,
+    pub(crate) max_image_pixels: u64,
 }
 
 /// A text that is never shown or logged.
@@ -312,6 +313,7 @@ impl Config {
             max_elements: self.limits.max_elements,
             max_pages: self.limits.max_pages,
             max_table_cells: self.limits.max_table_cells,
+            max_image_pixels: self.limits.max_image_pixels,
         }
     }
 
@@ -424,6 +426,7 @@ impl Config {
             ("max_elements", limits.max_elements),
             ("max_pages", limits.max_pages.into()),
             ("max_table_cells", limits.max_table_cells),
+            ("max_image_pixels", limits.max_image_pixels),
         ]
     }
 }

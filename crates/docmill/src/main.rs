@@ -56,7 +56,8 @@ enum Command {
 fn main() -> ExitCode {
     // Before anything else: a child process has no arguments to parse and no settings to read.
     if std::env::args_os().nth(1).is_some_and(|arg| arg == setup::CHILD_ARG) {
-        child::main();
+        let tessdata = std::env::args_os().nth(2).map(PathBuf::from);
+        child::main(tessdata.as_deref());
     }
     let cli = Cli::parse();
     match run(cli) {

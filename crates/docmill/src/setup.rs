@@ -1,5 +1,6 @@
 //! Wiring that more than one command needs.
 
+use std::ffi::OsString;
 use std::fs::{File, OpenOptions, create_dir_all};
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -19,7 +20,9 @@ pub(crate) const CHILD_ARG: &str = "__child";
 
 /// A sandbox that runs this program again for each file.
 pub(crate) fn sandbox(config: &Config) -> Result<Arc<Sandbox>, Failure> {
-    let mut sandbox = SandboxConfig::current_exe([CHILD_ARG])?;
+    // Children have no environment.
+    let tessdata = std::env::var_os("TESSDATA_PREFIX").filter(|folder| !folder.is_empty());
+    let mut sandbox = SandboxConfig::current_exe([OsString::from(CHILD_ARG)].into_iter().chain(tessdata))?;
     sandbox.require = config.required_level()?;
     sandbox.limits = config.child_limits();
     Ok(Arc::new(Sandbox::new(sandbox)?))

@@ -2,7 +2,7 @@
 
 use docmill_model::chain::NodeChain;
 use docmill_model::limits::ParseLimits;
-use docmill_model::{Code, Warning};
+use docmill_model::{Code, PageRoute, Warning};
 use serde::{Deserialize, Serialize};
 
 /// What to do with the file whose bytes follow.
@@ -36,6 +36,9 @@ pub struct TaskDone {
     pub elements: u64,
     /// Pages of the document.
     pub pages: u64,
+    /// How each page was read.
+    #[serde(default)]
+    pub routes: Vec<PageRoute>,
 }
 
 /// Sent when the file can't be processed.
@@ -45,4 +48,8 @@ pub struct TaskFailed {
     pub code: Code,
     /// Reason, for people.
     pub message: String,
+    /// The file needs text recognition, which this child did not have: it is to be run again in one that
+    /// has.
+    #[serde(default)]
+    pub needs_ocr: bool,
 }

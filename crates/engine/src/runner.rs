@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 
 use bytes::Bytes;
-use docmill_model::{Code, Warning};
+use docmill_model::{Code, PageRoute, Warning};
 use docmill_sandbox::{CancelFlag, Frame, Killed, Reason, Sandbox, Usage};
 use tokio::sync::oneshot;
 
@@ -26,6 +26,8 @@ pub struct RunOutput {
     pub elements: u64,
     /// Pages.
     pub pages: u64,
+    /// How each page was read.
+    pub routes: Vec<PageRoute>,
     /// What the child process used.
     pub usage: Usage,
 }
@@ -136,7 +138,17 @@ impl Runner {
     }
 }
 
+/// Runs a file; a second time, with text recognition, when it turns out to need that. Only such files
+/// wait for the recogniser to be loaded, and only their children hold it.
 fn run(sandbox: &Sandbox, work: &Work) -> Result<RunOutput, RunFailure> {
+    match run_once(sandbox, work, false)? {
+        Some(output) => Ok(output),
+        None => run_once(sandbox, work, true)?.ok_or_else(|| invalid("no result")),
+    }
+}
+
+/// One run in one child; `None` when the file needs text recognition and `ocr` is false.
+fn run_once(sandbox: &Sandbox, work: &Work, ocr: bool) -> Result<Option<RunOutput>, RunFailure> {
     if work.cancel.is_cancelled() {
         return Err(RunFailure::Cancelled);
     }
@@ -144,63 +156,70 @@ fn run(sandbox: &Sandbox, work: &Work) -> Result<RunOutput, RunFailure> {
     let nodes = work.request.chain.nodes().len();
     let mut outputs: Vec<Bytes> = Vec::new();
     let mut verdict: Option<Result<TaskDone, RunFailure>> = None;
+    let mut needs_ocr = false;
     let mut seen = FileProgress::default();
     let mut input = Cursor::new(&work.input);
-    let usage = sandbox
-        .run(
-            &request,
-            &mut input,
-            work.input.len() as u64,
-            &work.cancel,
-            &mut |frame| match frame {
-                Frame::Progress {
-                    pages_done,
-                    pages_total,
-                    elements,
-                } => {
-                    seen = FileProgress {
-                        pages_done,
-                        pages_total,
-                        elements: elements.into(),
-                        nodes_done: seen.nodes_done,
-                    };
-                    (work.progress)(seen);
-                }
-                Frame::Output { index, bytes } => {
-                    if index as usize == outputs.len() && outputs.len() < nodes && is_json(&bytes) {
-                        outputs.push(bytes.into());
-                        seen.nodes_done += 1;
-                        (work.progress)(seen);
-                    } else {
-                        verdict = Some(Err(invalid("an output out of turn or not JSON")));
+    let mut on_frame = |frame| match frame {
+        Frame::Progress {
+            pages_done,
+            pages_total,
+            elements,
+        } => {
+            seen = FileProgress {
+                pages_done,
+                pages_total,
+                elements: elements.into(),
+                nodes_done: seen.nodes_done,
+            };
+            (work.progress)(seen);
+        }
+        Frame::Output { index, bytes } => {
+            if index as usize == outputs.len() && outputs.len() < nodes && is_json(&bytes) {
+                outputs.push(bytes.into());
+                seen.nodes_done += 1;
+                (work.progress)(seen);
+            } else {
+                verdict = Some(Err(invalid("an output out of turn or not JSON")));
+            }
+        }
+        Frame::Done(bytes) => {
+            let done = serde_json::from_slice(&bytes).map_err(|_| invalid("an unreadable report"));
+            verdict.get_or_insert(done);
+        }
+        Frame::Failed(bytes) => {
+            let failure = match serde_json::from_slice::<TaskFailed>(&bytes) {
+                Ok(failed) => {
+                    needs_ocr = failed.needs_ocr && !ocr;
+                    RunFailure::Failed {
+                        code: failed.code,
+                        message: failed.message,
+                        retryable: false,
                     }
                 }
-                Frame::Done(bytes) => {
-                    let done = serde_json::from_slice(&bytes).map_err(|_| invalid("an unreadable report"));
-                    verdict.get_or_insert(done);
-                }
-                Frame::Failed(bytes) => {
-                    let failure = match serde_json::from_slice::<TaskFailed>(&bytes) {
-                        Ok(TaskFailed { code, message }) => RunFailure::Failed {
-                            code,
-                            message,
-                            retryable: false,
-                        },
-                        Err(_) => invalid("an unreadable failure"),
-                    };
-                    verdict.get_or_insert(Err(failure));
-                }
-            },
-        )
-        .map_err(from_killed)?;
+                Err(_) => invalid("an unreadable failure"),
+            };
+            verdict.get_or_insert(Err(failure));
+        }
+    };
+    let len = work.input.len() as u64;
+    let usage = if ocr {
+        sandbox.run_prepared(&request, &mut input, len, &work.cancel, &mut on_frame)
+    } else {
+        sandbox.run(&request, &mut input, len, &work.cancel, &mut on_frame)
+    };
+    let usage = usage.map_err(from_killed)?;
+    if needs_ocr {
+        return Ok(None);
+    }
     match verdict {
-        Some(Ok(done)) if outputs.len() == nodes => Ok(RunOutput {
+        Some(Ok(done)) if outputs.len() == nodes => Ok(Some(RunOutput {
             outputs,
             warnings: done.warnings,
             elements: done.elements,
             pages: done.pages,
+            routes: done.routes,
             usage,
-        }),
+        })),
         Some(Err(failure)) => Err(failure),
         _ => Err(invalid("no result")),
     }

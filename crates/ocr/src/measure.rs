@@ -7,14 +7,18 @@ const CAP_HEIGHT: f32 = 0.70;
 const ASCENDER: f32 = 0.73;
 const X_HEIGHT: f32 = 0.50;
 const DESCENDER: f32 = 0.21;
+/// Small letters and marks that rise to the ascender.
+const RISING: &str = "bdfhklßàáâãäåæèéêëìíîïòóôõöùúûüýñčďěňřšťůžłńśźżőűşğ()[]{}|/\\!?\"'бёйфўάέήίόύώΐΰβδζθλξφψϊϋ";
+/// Small letters and marks that hang below the baseline.
+const HANGING: &str = "gjpqyçşąęţ()[]{}|/,;руфцщдγζημξρςφχψβ";
 /// East Asian characters nearly fill their square.
 const SQUARE: f32 = 0.90;
 
 /// The font size, in pixels, that a word's box suggests. `base` is where its baseline runs.
 pub(crate) fn font_size(text: &str, [_, top, _, bottom]: [f32; 4], base: f32) -> f32 {
     let tall = text.chars().any(|ch| ch.is_uppercase() || ch.is_ascii_digit());
-    let rises = text.chars().any(|ch| "bdfhklß()[]{}|/\\!?\"'".contains(ch) || is_accented(ch));
-    let hangs = text.chars().any(|ch| "gjpqy()[]{}|/,;".contains(ch));
+    let rises = text.chars().any(|ch| RISING.contains(ch));
+    let hangs = text.chars().any(|ch| HANGING.contains(ch));
     if text.chars().any(is_square) {
         return (bottom - top) / SQUARE;
     }
@@ -22,11 +26,16 @@ pub(crate) fn font_size(text: &str, [_, top, _, bottom]: [f32; 4], base: f32) ->
     if !latin {
         return 0.0;
     }
+    let has_cases = text.chars().any(|ch| ch.is_lowercase() || ch.is_uppercase() || ch.is_ascii_digit());
+    if !has_cases {
+        // Scripts without cases: letters stand between the baseline and some three quarters above.
+        return (base - top).max(bottom - top - DESCENDER * (bottom - top)) / ASCENDER;
+    }
     let above = if rises {
         ASCENDER
     } else if tall {
         CAP_HEIGHT
-    } else if text.contains(['i', 't', 'j']) {
+    } else if text.contains(['i', 't', 'j', 'і', 'ї', 'ı']) {
         0.66
     } else {
         X_HEIGHT
@@ -35,10 +44,6 @@ pub(crate) fn font_size(text: &str, [_, top, _, bottom]: [f32; 4], base: f32) ->
     let whole = (bottom - top) / (above + if hangs { DESCENDER } else { 0.0 });
     // The baseline of a line is an estimate; the box is exact.
     if upper > 0.0 { (upper + whole) / 2.0 } else { whole }
-}
-
-fn is_accented(ch: char) -> bool {
-    matches!(ch, 'à'..='å' | 'è'..='ï' | 'ò'..='ö' | 'ù'..='ý' | 'ñ')
 }
 
 /// Characters as high as their font is large.

@@ -116,7 +116,22 @@ pub fn child_main<F>(work: F) -> !
 where
     F: FnOnce(Request, &mut FrameWriter) + Send,
 {
-    let code = match live(work) {
+    child_main_prepared(|| (), |request, writer, _| work(request, writer))
+}
+
+/// As [`child_main`], for work that may need more than the program and the request.
+///
+/// `prepare` runs before the child is locked down and before it has seen a byte of the request or the input, in
+/// children started by [`Sandbox::run_prepared`](crate::Sandbox::run_prepared) alone. It is the time to map libraries
+/// and to open files for reading, which stay usable; it must start no thread. What it returns goes to `work`, which
+/// gets `None` in all other children.
+pub fn child_main_prepared<T, P, F>(prepare: P, work: F) -> !
+where
+    T: Send,
+    P: FnOnce() -> T,
+    F: FnOnce(Request, &mut FrameWriter, Option<T>) + Send,
+{
+    let code = match live(prepare, work) {
         Ok(()) => 0,
         Err((code, message)) => {
             if !message.is_empty() {
@@ -130,9 +145,11 @@ where
 
 type Fate = Result<(), (i32, String)>;
 
-fn live<F>(work: F) -> Fate
+fn live<T, P, F>(prepare: P, work: F) -> Fate
 where
-    F: FnOnce(Request, &mut FrameWriter) + Send,
+    T: Send,
+    P: FnOnce() -> T,
+    F: FnOnce(Request, &mut FrameWriter, Option<T>) + Send,
 {
     let bound = bind_to_parent();
     sys::close_above(2);
@@ -148,6 +165,7 @@ where
     if std::os::unix::process::parent_id() != header.parent_pid {
         return Err((exit::ORPHAN, String::new()));
     }
+    let prepared = header.prepare.then(prepare);
     let report = lock_down(&header, bound).map_err(|what| (exit::NOT_ISOLATED, what))?;
     if report.level < header.min_level {
         let what = format!(
@@ -170,6 +188,7 @@ where
             request: receive(&mut writer.channel, header.request_len)?,
             input: receive(&mut writer.channel, header.input_len)?,
         };
+        let work = move |request, writer: &mut FrameWriter| work(request, writer, prepared);
         perform(work, request, &mut writer, &header, report.seccomp)?;
     }
     if !writer.finished {

@@ -12,6 +12,7 @@
 //! | Landlock, all rights denied | the same for files and TCP a second time, by another mechanism |
 //! | resource limits | heap + stack, address space, processor time, 16 descriptors, no file growth, no core dump |
 //! | descriptors | only standard input (the channel to the parent), output (`/dev/null`) and error (captured, last 64 KiB) |
+//! | prepared children | only those started by [`Sandbox::run_prepared`] hold more: libraries mapped and files opened for reading before the lock-down, chosen by the program, not by the input |
 //! | environment | empty; arguments hold nothing secret; working directory `/` |
 //! | watchdogs in the parent | wall clock, time without progress, size of the output, cancellation |
 //! | life | ends with the parent, even when that is killed; first to go when the machine runs out of memory |
@@ -57,7 +58,7 @@ mod process;
 mod sys;
 mod wire;
 
-pub use child::{FrameWriter, Request, child_main};
+pub use child::{FrameWriter, Request, child_main, child_main_prepared};
 pub use config::{ChildLimits, Level, Report, SandboxConfig};
 pub use outcome::{CrashKind, Killed, Reason, Usage};
 pub use parent::{CancelFlag, Sandbox, SandboxError};

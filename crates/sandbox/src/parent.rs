@@ -123,6 +123,27 @@ impl Sandbox {
         self.run_with(&self.config.limits, request, input, input_len, cancel, on_frame)
     }
 
+    /// As [`run`](Self::run), in a child that has taken what its program prepares, see
+    /// [`child_main_prepared`](crate::child_main_prepared).
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_prepared(
+        &self,
+        request: &[u8],
+        input: &mut dyn Read,
+        input_len: u64,
+        cancel: &CancelFlag,
+        on_frame: &mut dyn FnMut(Frame),
+    ) -> Result<Usage, Killed> {
+        let limits = &self.config.limits;
+        let mut header = Header::new(Mode::Run, self.report.level, limits, request.len() as u64, input_len);
+        header.prepare = true;
+        let mut start = header.encode();
+        start.extend_from_slice(request);
+        converse(&self.config, limits, Outbox::new(start, input, input_len), cancel, on_frame)
+    }
+
     /// As [`run`](Self::run), with limits for this run alone.
     ///
     /// # Errors

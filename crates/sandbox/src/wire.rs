@@ -33,6 +33,8 @@ pub(crate) enum Mode {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) mode: Mode,
+    /// Whether the child takes what its program prepares before it locks itself down.
+    pub(crate) prepare: bool,
     /// A child that reaches less than this refuses to read its input.
     pub(crate) min_level: Level,
     pub(crate) parent_pid: u32,
@@ -47,6 +49,7 @@ impl Header {
     pub(crate) fn new(mode: Mode, min_level: Level, limits: &ChildLimits, request_len: u64, input_len: u64) -> Header {
         Header {
             mode,
+            prepare: false,
             min_level,
             parent_pid: std::process::id(),
             memory_bytes: limits.memory_bytes,
@@ -60,7 +63,7 @@ impl Header {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(HEADER_LEN);
         out.extend_from_slice(&MAGIC);
-        out.extend_from_slice(&[VERSION, u8::from(self.mode == Mode::Probe), self.min_level.to_wire(), 0]);
+        out.extend_from_slice(&[VERSION, u8::from(self.mode == Mode::Probe), self.min_level.to_wire(), u8::from(self.prepare)]);
         out.extend_from_slice(&u64::from(self.parent_pid).to_le_bytes());
         for number in [
             self.memory_bytes,
@@ -77,10 +80,10 @@ impl Header {
     /// `None` when the bytes are not a header of this version: the program was not started by its own parent side.
     pub(crate) fn decode(bytes: &[u8; HEADER_LEN]) -> Option<Header> {
         let (start, numbers) = bytes.split_at(8);
-        let Some((magic, [version, mode, level, _])) = start.split_first_chunk::<4>() else {
+        let Some((magic, [version, mode, level, prepare])) = start.split_first_chunk::<4>() else {
             return None;
         };
-        if *magic != MAGIC || *version != VERSION || *mode > 1 {
+        if *magic != MAGIC || *version != VERSION || *mode > 1 || *prepare > 1 {
             return None;
         }
         let (numbers, _) = numbers.as_chunks::<8>();
@@ -89,6 +92,7 @@ impl Header {
         };
         Some(Header {
             mode: if *mode == 1 { Mode::Probe } else { Mode::Run },
+            prepare: *prepare == 1,
             min_level: Level::from_wire(*level)?,
             parent_pid: u32::try_from(u64::from_le_bytes(*parent)).ok()?,
             memory_bytes: u64::from_le_bytes(*memory),

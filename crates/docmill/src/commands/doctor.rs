@@ -1,8 +1,10 @@
 //! `docmill doctor`.
 
-use std::process::{Command, ExitCode, Stdio};
+use std::path::Path;
+use std::process::ExitCode;
 
 use docmill_engine::access;
+use docmill_ocr::Ocr;
 use docmill_sandbox::Level;
 
 use crate::config::{Config, Flags};
@@ -44,25 +46,41 @@ pub(crate) fn run(flags: &Flags) -> Result<ExitCode, Failure> {
         Ok(text) => say(true, "data", text),
         Err(error) => say(false, "data", error.to_string()),
     }
-    let tesseract = Command::new("tesseract")
-        .arg("--version")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    let found = if tesseract.is_ok_and(|status| status.success()) {
-        "is installed, but"
-    } else {
-        "is not installed, and"
-    };
-    println!(
-        "note    {:<12}tesseract {found} this version does no OCR: scanned pages yield a warning and no text",
-        "ocr"
-    );
+    say_ocr();
     println!(
         "note    {:<12}this version sends no mail and calls no model provider",
         "outside"
     );
     Ok(if healthy { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Whether text in pictures can be recognised. Its lack is no fault: only scans need it.
+fn say_ocr() {
+    let tessdata = std::env::var_os("TESSDATA_PREFIX").filter(|folder| !folder.is_empty());
+    match Ocr::open(tessdata.as_deref().map(Path::new)) {
+        Ok(ocr) => {
+            println!(
+                "ok      {:<12}Tesseract {}; languages: {}",
+                "ocr",
+                ocr.version(),
+                ocr.languages().join(", ")
+            );
+            if !ocr.has_orientation() {
+                println!(
+                    "        {:<12}the model `osd` is missing: scans that lie on their side or head are not turned",
+                    ""
+                );
+            }
+        }
+        Err(error) => {
+            println!("note    {:<12}{error}", "ocr");
+            println!(
+                "        {:<12}scanned pages and pictures yield a warning and no text; on Debian: \
+                 apt-get install tesseract-ocr tesseract-ocr-deu ...",
+                ""
+            );
+        }
+    }
 }
 
 fn check_data_dir(config: &Config) -> Result<String, Failure> {

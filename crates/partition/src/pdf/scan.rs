@@ -84,22 +84,35 @@ pub(super) fn content(text: &PageText, (width, height): (f32, f32), fonts: ScanF
         })
         .collect();
     let sizes = Sizes::of(&text.words);
-    let mut last: Option<&Word> = None;
-    for word in &text.words {
+    let mut words = text.words.iter().peekable();
+    while let Some(word) = words.next() {
         let size = sizes.even(word.size);
-        if let Some(previous) = last.filter(|previous| previous.line == word.line) {
-            push_space(&mut content, &place, previous, word, size);
+        let next = words.peek().copied().filter(|next| next.line == word.line);
+        let end = match next {
+            Some(next) if adjoins(word, next) => next.bbox[0],
+            _ => word.bbox[2],
+        };
+        push_word(&mut content, &place, word, end, size, fonts);
+        if let Some(next) = next {
+            push_space(&mut content, &place, word, next, size);
         }
-        push_word(&mut content, &place, word, size, fonts);
-        last = Some(word);
     }
     content
 }
 
-/// The characters of a word, sharing its box evenly.
-fn push_word(content: &mut PageContent, place: &Place, word: &Word, size: f32, fonts: ScanFonts) {
+/// Whether two words of a line are pieces of East Asian text, which has no spaces: its characters have
+/// room of their own about them.
+fn adjoins(word: &Word, next: &Word) -> bool {
+    let gap = next.bbox[0] - word.bbox[2];
+    word.text.chars().next_back().is_some_and(is_east_asian)
+        && next.text.chars().next().is_some_and(is_east_asian)
+        && (0.0..1.1 * word.size.max(next.size)).contains(&gap)
+}
+
+/// The characters of a word, sharing its box, as far as `x1`, evenly.
+fn push_word(content: &mut PageContent, place: &Place, word: &Word, x1: f32, size: f32, fonts: ScanFonts) {
     let chars = visual(&word.text);
-    let [x0, _, x1, _] = word.bbox;
+    let x0 = word.bbox[0];
     let share = (x1 - x0) / chars.len().max(1) as f32;
     for (index, ch) in chars.into_iter().enumerate() {
         let (x, y) = place.point(x0 + index as f32 * share, word.baseline);
@@ -115,11 +128,9 @@ fn push_word(content: &mut PageContent, place: &Place, word: &Word, size: f32, f
     }
 }
 
-/// The space between two words of a line; none between East Asian characters, which stand close.
+/// The space between two words of a line.
 fn push_space(content: &mut PageContent, place: &Place, before: &Word, after: &Word, size: f32) {
-    let joins = before.text.chars().next_back().is_some_and(is_east_asian)
-        && after.text.chars().next().is_some_and(is_east_asian);
-    if joins {
+    if adjoins(before, after) {
         return;
     }
     let (left, right) = if after.bbox[0] >= before.bbox[2] {
