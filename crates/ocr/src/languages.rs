@@ -75,7 +75,12 @@ const ALIASES: &[(&str, &str)] = &[
 /// The model, among those installed, for what a caller or a detector calls a language.
 pub(crate) fn model<'m>(name: &str, installed: &[&'m str]) -> Option<&'m str> {
     let lower = name.trim().to_ascii_lowercase();
-    let find = |wanted: &str| installed.iter().find(|model| model.eq_ignore_ascii_case(wanted)).copied();
+    let find = |wanted: &str| {
+        installed
+            .iter()
+            .find(|model| model.eq_ignore_ascii_case(wanted))
+            .copied()
+    };
     find(&lower).or_else(|| {
         let (_, alias) = ALIASES.iter().find(|(alias, _)| *alias == lower)?;
         find(alias).or_else(|| if *alias == "chi_sim" { find("chi_tra") } else { None })

@@ -26,7 +26,9 @@ pub(crate) fn font_size(text: &str, [_, top, _, bottom]: [f32; 4], base: f32) ->
     if !latin {
         return 0.0;
     }
-    let has_cases = text.chars().any(|ch| ch.is_lowercase() || ch.is_uppercase() || ch.is_ascii_digit());
+    let has_cases = text
+        .chars()
+        .any(|ch| ch.is_lowercase() || ch.is_uppercase() || ch.is_ascii_digit());
     if !has_cases {
         // Scripts without cases: letters stand between the baseline and some three quarters above.
         return (base - top).max(bottom - top - DESCENDER * (bottom - top)) / ASCENDER;
@@ -82,8 +84,17 @@ mod tests {
     fn all_words_of_a_line_suggest_the_same_size() {
         // Baseline at 100, font size 20.
         let size = |text, top: f32, bottom: f32| font_size(text, [0.0, top, 50.0, bottom], 100.0);
-        for (text, top, bottom) in [("Hand", 85.4, 100.0), ("sonne", 90.0, 100.0), ("gap", 90.0, 104.2), ("A1", 86.0, 100.0)] {
-            assert!((size(text, top, bottom) - 20.0).abs() < 1.5, "{text}: {}", size(text, top, bottom));
+        for (text, top, bottom) in [
+            ("Hand", 85.4, 100.0),
+            ("sonne", 90.0, 100.0),
+            ("gap", 90.0, 104.2),
+            ("A1", 86.0, 100.0),
+        ] {
+            assert!(
+                (size(text, top, bottom) - 20.0).abs() < 1.5,
+                "{text}: {}",
+                size(text, top, bottom)
+            );
         }
     }
 
@@ -100,6 +111,9 @@ mod tests {
         };
         let measure = |thick| stroke(&page(thick), [0, 0, 100, 40], 128);
         assert!(measure(5) > 1.4 * measure(3));
-        assert_eq!(stroke(&Gray::new(10, 10, Vec::new()).unwrap(), [0, 0, 10, 10], 128), 0.0);
+        assert_eq!(
+            stroke(&Gray::new(10, 10, Vec::new()).unwrap(), [0, 0, 10, 10], 128),
+            0.0
+        );
     }
 }

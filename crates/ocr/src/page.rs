@@ -40,8 +40,9 @@ pub(crate) fn page_text(sheet: &Sheet, reading: Reading) -> PageText {
                 baseline: word.base() / sheet.scale,
                 size: size / sheet.scale,
                 bold: false,
+                spaced: word.spaced,
                 line,
-                text: word.text,
+                text: greek(word.text),
             });
         }
         line += 1;
@@ -51,6 +52,16 @@ pub(crate) fn page_text(sheet: &Sheet, reading: Reading) -> PageText {
         word.bold = usual > 0.0 && *weight > BOLD * usual;
     }
     text
+}
+
+/// The micro sign, which models know as the Greek letter that looks like it, as that letter in Greek words.
+fn greek(text: String) -> String {
+    let is_greek = |ch: char| matches!(ch, '\u{370}'..='\u{3FF}' | '\u{1F00}'..='\u{1FFF}');
+    if text.contains('\u{B5}') && text.chars().any(is_greek) {
+        text.replace('\u{B5}', "\u{3BC}")
+    } else {
+        text
+    }
 }
 
 /// Lines of words without the noise.
@@ -121,12 +132,20 @@ fn weighted_median(values: &mut [(f32, usize)]) -> f32 {
 fn languages(paragraphs: &[Paragraph]) -> Vec<String> {
     let mut counts: Vec<(usize, &str)> = Vec::new();
     for paragraph in paragraphs {
-        let count = paragraph.words.iter().map(|word| word.text.chars().count()).sum::<usize>();
+        let count = paragraph
+            .words
+            .iter()
+            .map(|word| word.text.chars().count())
+            .sum::<usize>();
         match counts.iter_mut().find(|(_, name)| *name == paragraph.language) {
             Some(entry) => entry.0 += count,
             None => counts.push((count, &paragraph.language)),
         }
     }
     counts.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
-    counts.into_iter().filter(|(count, _)| *count > 0).map(|(_, name)| name.to_owned()).collect()
+    counts
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(_, name)| name.to_owned())
+        .collect()
 }

@@ -248,7 +248,9 @@ impl Gray {
         let (least, most) = paper
             .iter()
             .filter(|value| **value >= 90)
-            .fold((255u8, 0u8), |(least, most), value| (least.min(*value), most.max(*value)));
+            .fold((255u8, 0u8), |(least, most), value| {
+                (least.min(*value), most.max(*value))
+            });
         // Even paper is left as it is.
         if most <= least.saturating_add(24) && most > 200 {
             return self;
@@ -260,7 +262,10 @@ impl Gray {
     /// Divides by the brightness of the paper, interpolated between the middles of tiles.
     fn divide(&mut self, paper: &[u8], across: usize, down: usize, tile: usize) {
         let at = |tx: usize, ty: usize| {
-            let value = paper.get(ty.min(down - 1) * across + tx.min(across - 1)).copied().unwrap_or(255);
+            let value = paper
+                .get(ty.min(down - 1) * across + tx.min(across - 1))
+                .copied()
+                .unwrap_or(255);
             // Pictures and dark fields are not paper.
             f32::from(value.max(90))
         };
@@ -320,8 +325,14 @@ mod tests {
 
     #[test]
     fn scaling_keeps_the_mean() {
-        let half = Gray::new(4, 2, vec![0, 100, 0, 100, 0, 100, 0, 100]).unwrap().scaled(0.5).unwrap();
-        assert_eq!((half.width(), half.height(), half.pixels()), (2, 1, [50, 50].as_slice()));
+        let half = Gray::new(4, 2, vec![0, 100, 0, 100, 0, 100, 0, 100])
+            .unwrap()
+            .scaled(0.5)
+            .unwrap();
+        assert_eq!(
+            (half.width(), half.height(), half.pixels()),
+            (2, 1, [50, 50].as_slice())
+        );
         assert_eq!(half.scaled(2.0).unwrap().width(), 4);
     }
 }

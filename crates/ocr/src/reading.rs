@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::languages;
 use crate::measure::font_size;
-use crate::page::page_text;
 use crate::models::{Models, OSD};
+use crate::page::page_text;
 use crate::raster::{Gray, TooLarge};
 use crate::rules::{Ruling, take_rules};
 use crate::skew::{Lie, lie};
@@ -66,6 +66,8 @@ pub struct Word {
     pub size: f32,
     /// Whether its strokes are thicker than is usual on the page.
     pub bold: bool,
+    /// Whether a space stands between it and the word before it on its line.
+    pub spaced: bool,
     /// Number of its line, counting from 0.
     pub line: u32,
 }
@@ -163,7 +165,11 @@ impl Reader {
     pub(crate) fn new(library: Arc<Library>, models: Arc<Models>, wanted: &[String]) -> Result<Self, OcrError> {
         let installed = models.languages();
         let mut candidates: Vec<String> = Vec::new();
-        for name in wanted.iter().flat_map(|name| name.split('+')).filter(|name| !name.trim().is_empty()) {
+        for name in wanted
+            .iter()
+            .flat_map(|name| name.split('+'))
+            .filter(|name| !name.trim().is_empty())
+        {
             if let Some(model) = languages::model(name, &installed)
                 && !candidates.iter().any(|known| known == model)
             {
@@ -318,10 +324,7 @@ impl Reader {
             Some(position) => position,
             None => {
                 let model = self.models.read(language).ok_or_else(unusable)?;
-                let mut engine =
-                    Engine::new(self.library.clone(), language, &model, mode).ok_or_else(unusable)?;
-                // Spreads of pages are told apart by our own layout; this only costs time.
-                engine.set(c"tessedit_write_images", c"0");
+                let engine = Engine::new(self.library.clone(), language, &model, mode).ok_or_else(unusable)?;
                 if self.engines.len() >= MAX_ENGINES {
                     self.engines.remove(0);
                 }
@@ -338,7 +341,11 @@ impl Reader {
 
     /// Number of languages text may be in.
     pub(crate) fn choices(&self) -> usize {
-        if self.named { self.candidates.len() } else { self.models.languages().len() }
+        if self.named {
+            self.candidates.len()
+        } else {
+            self.models.languages().len()
+        }
     }
 
     pub(crate) fn candidates(&self) -> &[String] {
@@ -358,7 +365,11 @@ impl Reader {
 
 /// Makes a page upright, straight and free of rules. `known` is how the page lies when `quarters` is 0.
 fn prepare(page: &Gray, dpi: f32, quarters: u8, known: Option<Lie>, scale: f32) -> Result<Sheet, OcrError> {
-    let mut picture = if quarters == 0 { page.clone() } else { page.turned(quarters) };
+    let mut picture = if quarters == 0 {
+        page.clone()
+    } else {
+        page.turned(quarters)
+    };
     let threshold = picture.threshold();
     let angle = known.unwrap_or_else(|| lie(&picture, threshold)).angle;
     if angle.abs() > MIN_ANGLE {

@@ -66,8 +66,16 @@ pub(crate) fn take_rules(page: &mut Gray, threshold: u8, dpi: f32) -> Vec<Ruling
             near(b.first, a.from, a.to) && near(a.first, b.from, b.to)
         })
     };
-    let across_kept: Vec<Bar> = across.iter().filter(|bar| long(bar) || meets(bar, &down)).copied().collect();
-    let down_kept: Vec<Bar> = down.iter().filter(|bar| long(bar) || meets(bar, &across)).copied().collect();
+    let across_kept: Vec<Bar> = across
+        .iter()
+        .filter(|bar| long(bar) || meets(bar, &down))
+        .copied()
+        .collect();
+    let down_kept: Vec<Bar> = down
+        .iter()
+        .filter(|bar| long(bar) || meets(bar, &across))
+        .copied()
+        .collect();
     let mut rules = Vec::new();
     for bar in &across_kept {
         erase(page, bar, threshold, false);
@@ -106,7 +114,11 @@ fn runs(page: &Gray, threshold: u8, dpi: f32, vertical: bool) -> Vec<Run> {
     let mut ink = [vec![false; length], vec![false; length], vec![false; length]];
     let fill = |line: &mut Vec<bool>, at: usize| {
         for (along, slot) in line.iter_mut().enumerate() {
-            let value = if vertical { page.get(at, along) } else { page.get(along, at) };
+            let value = if vertical {
+                page.get(at, along)
+            } else {
+                page.get(along, at)
+            };
             *slot = at < count && value <= threshold;
         }
     };
@@ -154,11 +166,17 @@ fn bars(runs: &[Run], dpi: f32) -> Vec<Bar> {
     for run in runs {
         let (mut keep, mut closed): (Vec<Bar>, Vec<Bar>) = (Vec::new(), Vec::new());
         for bar in open.drain(..) {
-            if bar.last + 1 < run.at { closed.push(bar) } else { keep.push(bar) }
+            if bar.last + 1 < run.at {
+                closed.push(bar)
+            } else {
+                keep.push(bar)
+            }
         }
         done.append(&mut closed);
         open = keep;
-        let touching = open.iter_mut().find(|bar| run.from <= bar.last_to && run.to >= bar.last_from);
+        let touching = open
+            .iter_mut()
+            .find(|bar| run.from <= bar.last_to && run.to >= bar.last_from);
         match touching {
             Some(bar) => {
                 bar.last = run.at;
@@ -195,7 +213,13 @@ fn bars(runs: &[Run], dpi: f32) -> Vec<Bar> {
 /// Whitens a line, except where writing crosses it.
 fn erase(page: &mut Gray, bar: &Bar, threshold: u8, vertical: bool) {
     let (first, last) = (bar.first.saturating_sub(1), bar.last + 1);
-    let value = |page: &Gray, along: usize, at: usize| if vertical { page.get(at, along) } else { page.get(along, at) };
+    let value = |page: &Gray, along: usize, at: usize| {
+        if vertical {
+            page.get(at, along)
+        } else {
+            page.get(along, at)
+        }
+    };
     for along in bar.from..bar.to {
         let before = first >= 2 && value(page, along, first - 2) <= threshold;
         let behind = value(page, along, last + 2) <= threshold;

@@ -10,6 +10,8 @@ use crate::tesseract::{Found, Segmentation};
 const SETTLED: f32 = 80.0;
 /// How much better another language must do.
 const BETTER: f32 = 5.0;
+/// How much better than another that came first: those of more readers do.
+const MARGIN: f32 = 2.0;
 /// How much worse the language that the words are of may do.
 const NOT_WORSE: f32 = 3.0;
 /// Letters that tell a language, and that make a page be read again in it.
@@ -20,7 +22,7 @@ const MAX_TRIED: usize = 24;
 /// Paragraphs in a row that kept their language, after which no more are tried.
 const MAX_KEPT: usize = 4;
 /// Share of a page's characters that are unclear for the page to be read again as a whole.
-const MOSTLY: f32 = 0.6;
+const MOSTLY: f32 = 0.9;
 
 impl Reader {
     /// Finds the language of each paragraph and reads it again in that where it is another.
@@ -37,7 +39,7 @@ impl Reader {
         }
         let (mut tried, mut kept) = (0, 0);
         for paragraph in &mut reading.paragraphs {
-            if letters(&paragraph.words) < 3 {
+            if signs(&paragraph.words) < 2 {
                 continue;
             }
             if confidence(paragraph.words.iter()) < SETTLED && tried < MAX_TRIED && kept < MAX_KEPT {
@@ -72,7 +74,11 @@ impl Reader {
             .map(|word| word.text.chars().count() as f32)
             .sum();
         if unclear > MOSTLY * all {
-            let widest = reading.paragraphs.iter().filter(is_unclear).max_by_key(|paragraph| letters(&paragraph.words));
+            let widest = reading
+                .paragraphs
+                .iter()
+                .filter(is_unclear)
+                .max_by_key(|paragraph| letters(&paragraph.words));
             return match widest {
                 Some(paragraph) => self.best_language(sheet, paragraph),
                 None => Ok(None),
@@ -109,7 +115,7 @@ impl Reader {
             }
             let found = self.recognize(sheet, &language, area, Segmentation::Line)?;
             let score = score(found.words.iter());
-            if score > best.0 + if best.1.is_none() { BETTER } else { 0.0 } {
+            if score > best.0 + if best.1.is_none() { BETTER } else { MARGIN } {
                 best = (score, Some(language));
             }
         }
@@ -126,7 +132,11 @@ impl Reader {
     ) -> Result<(), OcrError> {
         let area = grown(bounds(&paragraph.words), 4);
         let lines = paragraph.words.iter().filter(|word| word.begins_line).count();
-        let segmentation = if lines > 1 { Segmentation::Block } else { Segmentation::Line };
+        let segmentation = if lines > 1 {
+            Segmentation::Block
+        } else {
+            Segmentation::Line
+        };
         let found = self.recognize(sheet, language, area, segmentation)?;
         if score(found.words.iter()) + slack >= score(paragraph.words.iter()) && !found.words.is_empty() {
             paragraph.words = found.words;
@@ -141,6 +151,11 @@ fn score<'w>(words: impl Iterator<Item = &'w Found> + Clone) -> f32 {
     let count = words.clone().map(|word| word.text.chars().count()).sum::<usize>();
     let thin = if count < 3 { 20.0 } else { 0.0 };
     confidence(words) - thin
+}
+
+fn signs(words: &[Found]) -> usize {
+    let chars = words.iter().flat_map(|word| word.text.chars());
+    chars.filter(|ch| ch.is_alphanumeric()).count()
 }
 
 fn letters(words: &[Found]) -> usize {
@@ -178,5 +193,10 @@ fn bounds(words: &[Found]) -> [i32; 4] {
 }
 
 fn grown([x0, y0, x1, y1]: [i32; 4], by: i32) -> [i32; 4] {
-    [x0.saturating_sub(by).max(0), y0.saturating_sub(by).max(0), x1.saturating_add(by), y1.saturating_add(by)]
+    [
+        x0.saturating_sub(by).max(0),
+        y0.saturating_sub(by).max(0),
+        x1.saturating_add(by),
+        y1.saturating_add(by),
+    ]
 }

@@ -37,8 +37,6 @@ pub(crate) enum Segmentation {
     Block = 6,
     /// One line.
     Line = 7,
-    /// Lines anywhere.
-    Sparse = 11,
 }
 
 /// Which part of the library does the work.
@@ -72,7 +70,6 @@ functions! {
     delete = b"TessBaseAPIDelete": fn(Handle);
     init = b"TessBaseAPIInit5": fn(Handle, *const c_char, c_int, *const c_char, c_int, *mut *mut c_char, c_int,
         *mut *mut c_char, *mut *mut c_char, usize, Bool) -> c_int;
-    set_variable = b"TessBaseAPISetVariable": fn(Handle, *const c_char, *const c_char) -> Bool;
     set_segmentation = b"TessBaseAPISetPageSegMode": fn(Handle, c_int);
     set_image = b"TessBaseAPISetImage": fn(Handle, *const c_uchar, c_int, c_int, c_int, c_int);
     set_resolution = b"TessBaseAPISetSourceResolution": fn(Handle, c_int);
@@ -129,7 +126,9 @@ impl Library {
         let functions = unsafe { Functions::find(&library) };
         let functions = functions.map_err(|error| Unavailable::Library(error.to_string()))?;
         // SAFETY: returns a static string.
-        let version = unsafe { CStr::from_ptr((functions.version)()) }.to_string_lossy().into_owned();
+        let version = unsafe { CStr::from_ptr((functions.version)()) }
+            .to_string_lossy()
+            .into_owned();
         if !version.starts_with("5.") {
             return Err(Unavailable::Version(version));
         }
@@ -155,6 +154,8 @@ pub(crate) struct Found {
     pub(crate) bbox: [i32; 4],
     /// Two points of its line's baseline, `[x, y, x, y]`.
     pub(crate) baseline: [i32; 4],
+    /// Whether the recogniser saw a space before it: not within a line of a script without spaces.
+    pub(crate) spaced: bool,
     /// Whether it begins a line and a paragraph.
     pub(crate) begins_line: bool,
     pub(crate) begins_paragraph: bool,
@@ -221,12 +222,6 @@ impl Engine {
         (status == 0).then_some(engine)
     }
 
-    /// Changes a parameter; unknown ones are ignored, as they differ between versions.
-    pub(crate) fn set(&mut self, name: &CStr, value: &CStr) {
-        // SAFETY: both strings end with a zero byte and are copied.
-        unsafe { (self.library.functions.set_variable)(self.handle, name.as_ptr(), value.as_ptr()) };
-    }
-
     /// Gives it the picture to work on.
     pub(crate) fn set_image(&mut self, picture: &Gray, dpi: u32) {
         let (Ok(width), Ok(height)) = (c_int::try_from(picture.width()), c_int::try_from(picture.height())) else {
@@ -267,9 +262,17 @@ impl Engine {
             return found;
         }
         let iterator = Iterator { raw, functions };
+        // What is left of the text of the line, which has the spaces.
+        let mut rest = String::new();
         loop {
             match iterator.word() {
-                Some(word) => found.words.push(word),
+                Some(mut word) => {
+                    if word.begins_line {
+                        rest = iterator.text(LEVEL_LINE).unwrap_or_default();
+                    }
+                    word.spaced = spaced(&mut rest, &word.text);
+                    found.words.push(word);
+                }
                 None => found.pictures.extend(iterator.picture()),
             }
             if !iterator.next() {
@@ -310,6 +313,21 @@ impl Drop for Engine {
     }
 }
 
+/// Takes a word off the start of a line's text; whether a space stood before it.
+fn spaced(line: &mut String, word: &str) -> bool {
+    let spaced = line.starts_with(char::is_whitespace);
+    let trimmed = line.trim_start();
+    match trimmed.strip_prefix(word) {
+        Some(rest) => {
+            let rest = rest.to_owned();
+            *line = rest;
+            spaced
+        }
+        // Out of step, which right-to-left lines may be: every word is set apart.
+        None => true,
+    }
+}
+
 /// A walk over the words found.
 struct Iterator<'e> {
     raw: Page,
@@ -322,9 +340,10 @@ impl Iterator<'_> {
         unsafe { (self.functions.iterator_next)(self.raw, LEVEL_WORD) != 0 }
     }
 
-    fn word(&self) -> Option<Found> {
+    /// The text of the word, or of what the word is in.
+    fn text(&self, level: c_int) -> Option<String> {
         // SAFETY: a live iterator; the text is owned by us.
-        let raw = unsafe { (self.functions.iterator_text)(self.raw, LEVEL_WORD) };
+        let raw = unsafe { (self.functions.iterator_text)(self.raw, level) };
         if raw.is_null() {
             return None;
         }
@@ -334,9 +353,11 @@ impl Iterator<'_> {
             (self.functions.delete_text)(raw);
             text
         };
-        if text.is_empty() {
-            return None;
-        }
+        (!text.is_empty()).then_some(text)
+    }
+
+    fn word(&self) -> Option<Found> {
+        let text = self.text(LEVEL_WORD)?;
         // SAFETY: a live iterator.
         let confidence = unsafe { (self.functions.iterator_confidence)(self.raw, LEVEL_WORD) };
         Some(Found {
@@ -344,6 +365,7 @@ impl Iterator<'_> {
             confidence,
             bbox: self.corners(self.functions.page_box, LEVEL_WORD)?,
             baseline: self.corners(self.functions.page_baseline, LEVEL_LINE)?,
+            spaced: true,
             begins_line: self.begins(LEVEL_LINE),
             begins_paragraph: self.begins(LEVEL_PARAGRAPH),
         })
@@ -372,7 +394,14 @@ impl Iterator<'_> {
         let [mut a, mut b, mut c, mut d] = [0; 4];
         // SAFETY: a live iterator, and pointers to live variables.
         let found = unsafe {
-            function((self.functions.iterator_page)(self.raw), level, &mut a, &mut b, &mut c, &mut d)
+            function(
+                (self.functions.iterator_page)(self.raw),
+                level,
+                &mut a,
+                &mut b,
+                &mut c,
+                &mut d,
+            )
         };
         (found != 0).then_some([a, b, c, d])
     }

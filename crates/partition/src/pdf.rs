@@ -28,6 +28,8 @@ mod recognise;
 mod render;
 mod roles;
 mod scan;
+#[cfg(test)]
+mod scan_tests;
 mod scanned;
 mod script;
 mod segment;

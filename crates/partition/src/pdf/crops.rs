@@ -70,7 +70,9 @@ pub(super) fn add(cx: &mut Context<'_>, draw: &mut dyn FnMut(usize, f32) -> Opti
             let Some(element) = cx.elements_mut().get_mut(index) else {
                 continue;
             };
-            let Some(place) = &element.metadata.coordinates else { continue };
+            let Some(place) = &element.metadata.coordinates else {
+                continue;
+            };
             let [x0, y0, x1, y1] = place.bbox();
             let (width, height) = (place.layout_width.max(1.0), place.layout_height.max(1.0));
             if let Some(jpeg) = cut(&page, [x0 / width, y0 / height, x1 / width, y1 / height]) {
@@ -83,7 +85,10 @@ pub(super) fn add(cx: &mut Context<'_>, draw: &mut dyn FnMut(usize, f32) -> Opti
 
 /// The types of elements that names and labels, in any letter case, stand for.
 fn kinds(names: &[String]) -> Vec<ElementType> {
-    let known = ElementType::ALL.iter().map(|kind| kind.as_str()).chain(LABELS.iter().copied());
+    let known = ElementType::ALL
+        .iter()
+        .map(|kind| kind.as_str())
+        .chain(LABELS.iter().copied());
     let known: Vec<&str> = known.collect();
     names
         .iter()
@@ -103,7 +108,9 @@ fn cut(page: &RgbImage, [x0, y0, x1, y1]: [f64; 4]) -> Option<Vec<u8>> {
     }
     let part = image::imageops::crop_imm(page, left, top, width, height).to_image();
     let mut jpeg = Vec::new();
-    JpegEncoder::new_with_quality(&mut jpeg, QUALITY).encode_image(&part).ok()?;
+    JpegEncoder::new_with_quality(&mut jpeg, QUALITY)
+        .encode_image(&part)
+        .ok()?;
     Some(jpeg)
 }
 
@@ -114,7 +121,10 @@ mod tests {
     #[test]
     fn types_are_named_in_any_case_and_by_label() {
         let names = ["image", "TABLE", "Figure", "nonsense"].map(String::from);
-        assert_eq!(kinds(&names), [ElementType::Image, ElementType::Table, ElementType::Image]);
+        assert_eq!(
+            kinds(&names),
+            [ElementType::Image, ElementType::Table, ElementType::Image]
+        );
     }
 
     #[test]

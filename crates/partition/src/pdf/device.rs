@@ -320,7 +320,9 @@ impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
             self.content.image_dpi = self.content.image_dpi.max(dpi as f32);
         }
         if self.content.images.len() < MAX_RULES && bbox.area() > 0.0 {
-            self.content.images.push([bbox.x0, bbox.y0, bbox.x1, bbox.y1].map(|v| v as f32));
+            self.content
+                .images
+                .push([bbox.x0, bbox.y0, bbox.x1, bbox.y1].map(|v| v as f32));
         }
     }
 

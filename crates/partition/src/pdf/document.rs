@@ -208,7 +208,10 @@ fn report(content: &PageContent, page: &Page, cx: &mut Context) {
         route,
         ms: (content.ms * 10.0).round() / 10.0,
         confidence: content.recognised.as_ref().map(|said| said.confidence.round()),
-        languages: content.recognised.as_ref().map_or_else(Vec::new, |said| said.languages.clone()),
+        languages: content
+            .recognised
+            .as_ref()
+            .map_or_else(Vec::new, |said| said.languages.clone()),
     });
 }
 
@@ -233,7 +236,10 @@ fn warn_about(content: &PageContent, number: u32, cx: &mut Context) {
         cx.warn(Warning::on_page(
             WarningCode::OcrDoubtful,
             number,
-            format!("page {number} was recognised with a mean confidence of {:.0} of 100", said.confidence),
+            format!(
+                "page {number} was recognised with a mean confidence of {:.0} of 100",
+                said.confidence
+            ),
         ));
     }
     if unmapped as f64 > UNMAPPED_SHARE * content.glyphs.len() as f64 {
@@ -312,7 +318,10 @@ fn emit(
     for item in furniture.iter().rev().filter(|item| !is_top(item)) {
         cx.push(element(page, &frame, kind(item), &item.line.text, item.line.bbox))?;
     }
-    let images = page.figures.iter().map(|bbox| element(page, &upright, ElementType::Image, "", *bbox));
+    let images = page
+        .figures
+        .iter()
+        .map(|bbox| element(page, &upright, ElementType::Image, "", *bbox));
     insert(cx.elements_mut(), first, images.collect());
     Ok(())
 }
@@ -330,9 +339,9 @@ fn slanted(bbox: [f32; 4], page: &Page) -> [f32; 4] {
         (cos * dx + sin * dy + cx, cos * dy - sin * dx + cy)
     });
     let start = [f32::INFINITY, f32::INFINITY, f32::NEG_INFINITY, f32::NEG_INFINITY];
-    let around = corners.into_iter().fold(start, |a, (x, y)| {
-        [a[0].min(x), a[1].min(y), a[2].max(x), a[3].max(y)]
-    });
+    let around = corners
+        .into_iter()
+        .fold(start, |a, (x, y)| [a[0].min(x), a[1].min(y), a[2].max(x), a[3].max(y)]);
     [
         around[0].max(0.0),
         around[1].max(0.0),

@@ -138,7 +138,11 @@ mod tests {
             text("left, bottom", [50.0, 400.0, 280.0, 500.0]),
             text("right", [320.0, 100.0, 550.0, 500.0]),
         ];
-        insert(&mut elements, 0, vec![element(ElementType::Image, "", [60.0, 220.0, 270.0, 380.0])]);
+        insert(
+            &mut elements,
+            0,
+            vec![element(ElementType::Image, "", [60.0, 220.0, 270.0, 380.0])],
+        );
         let kinds: Vec<&str> = elements.iter().map(|element| element.text.as_str()).collect();
         assert_eq!(kinds, ["left, top", "", "left, bottom", "right"]);
     }

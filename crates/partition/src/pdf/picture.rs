@@ -47,14 +47,20 @@ pub(super) fn partition(bytes: &Arc<Vec<u8>>, file_type: FileType, cx: &mut Cont
     if source.readers.wanted {
         return Err(PartitionError::OcrNeeded);
     }
-    let faults = source.rasters.faults.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let faults = source
+        .rasters
+        .faults
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
     if let Some(fault) = faults.first()
         && faults.len() == frames.len()
     {
         return Err(PartitionError::corrupt(file_type.name(), fault));
     }
     in_pixels(&frames, cx);
-    crops::add(cx, &mut |index, _| frames.decode(index).ok().map(|image| image.to_rgb8()));
+    crops::add(cx, &mut |index, _| {
+        frames.decode(index).ok().map(|image| image.to_rgb8())
+    });
     Ok(())
 }
 
@@ -62,7 +68,10 @@ pub(super) fn partition(bytes: &Arc<Vec<u8>>, file_type: FileType, cx: &mut Cont
 fn in_pixels(frames: &Frames, cx: &mut Context) {
     let first = cx.options.starting_page_number;
     for element in cx.elements_mut() {
-        let index = element.metadata.page_number.and_then(|number| number.checked_sub(first));
+        let index = element
+            .metadata
+            .page_number
+            .and_then(|number| number.checked_sub(first));
         let size = index.and_then(|index| frames.size(index as usize));
         if let (Some((width, height)), Some(place)) = (size, &mut element.metadata.coordinates) {
             let scale = f64::from(width) / place.layout_width.max(1.0);
@@ -82,7 +91,10 @@ impl Rasters for FrameRasters<'_> {
     fn raster(&self, index: usize) -> Result<Raster, String> {
         let size = self.frames.size(index).unwrap_or_default();
         let decoded = self.frames.decode(index).inspect_err(|fault| {
-            self.faults.lock().unwrap_or_else(PoisonError::into_inner).push(fault.clone());
+            self.faults
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(fault.clone());
         })?;
         let (width, height) = (decoded.width() as usize, decoded.height() as usize);
         let gray = Gray::new(width, height, frames::luma(decoded)).map_err(|error| error.to_string())?;

@@ -199,7 +199,9 @@ impl Readers {
 fn read_one(reader: &mut Reader, rasters: &dyn Rasters, index: usize, lead: Option<&str>) -> Result<PageText, String> {
     let raster = catch_unwind(AssertUnwindSafe(|| rasters.raster(index)));
     let (picture, dpi) = raster.map_err(|_| "its picture cannot be made".to_owned())??;
-    reader.read(picture, dpi, lead).map_err(|error: OcrError| error.to_string())
+    reader
+        .read(picture, dpi, lead)
+        .map_err(|error: OcrError| error.to_string())
 }
 
 #[cfg(test)]

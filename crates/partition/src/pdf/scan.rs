@@ -100,13 +100,14 @@ pub(super) fn content(text: &PageText, (width, height): (f32, f32), fonts: ScanF
     content
 }
 
-/// Whether two words of a line are pieces of East Asian text, which has no spaces: its characters have
-/// room of their own about them.
+/// Whether two words of a line are pieces of text without spaces: what room is between them belongs to
+/// the characters.
 fn adjoins(word: &Word, next: &Word) -> bool {
+    let size = word.size.max(next.size);
     let gap = next.bbox[0] - word.bbox[2];
-    word.text.chars().next_back().is_some_and(is_east_asian)
-        && next.text.chars().next().is_some_and(is_east_asian)
-        && (0.0..1.1 * word.size.max(next.size)).contains(&gap)
+    let east_asian =
+        word.text.chars().next_back().is_some_and(is_east_asian) && next.text.chars().next().is_some_and(is_east_asian);
+    (!next.spaced || east_asian) && (-0.6 * size..1.1 * size).contains(&gap)
 }
 
 /// The characters of a word, sharing its box, as far as `x1`, evenly.
@@ -250,12 +251,17 @@ mod tests {
             baseline: bbox[3],
             size,
             bold: false,
+            spaced: true,
             line,
         }
     }
 
     fn page(quarters: u8, words: Vec<Word>) -> PageText {
-        let (width, height) = if quarters % 2 == 1 { (2000.0, 1000.0) } else { (1000.0, 2000.0) };
+        let (width, height) = if quarters % 2 == 1 {
+            (2000.0, 1000.0)
+        } else {
+            (1000.0, 2000.0)
+        };
         PageText {
             quarters,
             width,
@@ -269,12 +275,23 @@ mod tests {
 
     #[test]
     fn words_share_their_box_and_are_set_apart() {
-        let text = page(0, vec![word("ab", [100.0, 80.0, 140.0, 100.0], 25.0, 0), word("c", [160.0, 80.0, 180.0, 100.0], 26.0, 0)]);
+        let text = page(
+            0,
+            vec![
+                word("ab", [100.0, 80.0, 140.0, 100.0], 25.0, 0),
+                word("c", [160.0, 80.0, 180.0, 100.0], 26.0, 0),
+            ],
+        );
         let content = content(&text, (500.0, 1000.0), FONTS);
         let glyphs: Vec<_> = content.glyphs.iter().map(|g| (g.ch, g.x, g.advance, g.size)).collect();
         assert_eq!(
             glyphs,
-            [('a', 50.0, 10.0, 12.5), ('b', 60.0, 10.0, 12.5), (' ', 70.0, 10.0, 12.5), ('c', 80.0, 10.0, 12.5)]
+            [
+                ('a', 50.0, 10.0, 12.5),
+                ('b', 60.0, 10.0, 12.5),
+                (' ', 70.0, 10.0, 12.5),
+                ('c', 80.0, 10.0, 12.5)
+            ]
         );
     }
 
@@ -310,8 +327,18 @@ mod tests {
 
     #[test]
     fn what_the_page_says_itself_is_not_said_twice() {
-        let mut own = content(&page(0, vec![word("own", [100.0, 80.0, 160.0, 100.0], 25.0, 0)]), (500.0, 1000.0), FONTS);
-        let read = page(0, vec![word("own", [101.0, 80.0, 161.0, 101.0], 25.0, 0), word("more", [100.0, 300.0, 160.0, 320.0], 25.0, 1)]);
+        let mut own = content(
+            &page(0, vec![word("own", [100.0, 80.0, 160.0, 100.0], 25.0, 0)]),
+            (500.0, 1000.0),
+            FONTS,
+        );
+        let read = page(
+            0,
+            vec![
+                word("own", [101.0, 80.0, 161.0, 101.0], 25.0, 0),
+                word("more", [100.0, 300.0, 160.0, 320.0], 25.0, 1),
+            ],
+        );
         merge(&mut own, content(&read, (500.0, 1000.0), FONTS));
         let text: String = own.glyphs.iter().map(|glyph| glyph.ch).collect();
         assert_eq!(text, "ownmore");

@@ -87,7 +87,11 @@ impl<'p> ScannedPdf<'p> {
             };
             content.ms = start.elapsed().as_secs_f64() * 1e3;
             let need = need(&content, self.strategy);
-            let absent = if need == Need::Nothing { None } else { self.readers.absent() };
+            let absent = if need == Need::Nothing {
+                None
+            } else {
+                self.readers.absent()
+            };
             if need == Need::Nothing || absent.is_some() {
                 content.not_recognised = absent;
                 self.ready.insert(at, Ok(content));
@@ -108,7 +112,10 @@ impl<'p> ScannedPdf<'p> {
     fn recognise(&mut self, waiting: Vec<(usize, Need, PageContent)>) {
         let rasters = PdfRasters {
             pdf: self.pdf,
-            dpi: waiting.iter().map(|(index, _, content)| (*index, dpi(content))).collect(),
+            dpi: waiting
+                .iter()
+                .map(|(index, _, content)| (*index, dpi(content)))
+                .collect(),
         };
         let pages: Vec<usize> = waiting.iter().map(|(index, ..)| *index).collect();
         let mut texts: BTreeMap<usize, _> = self

@@ -31,7 +31,11 @@ struct Frame {
 
 impl Frames {
     /// Reads the headers.
-    pub(super) fn open(bytes: &Arc<Vec<u8>>, file_type: FileType, limits: &ParseLimits) -> Result<Self, PartitionError> {
+    pub(super) fn open(
+        bytes: &Arc<Vec<u8>>,
+        file_type: FileType,
+        limits: &ParseLimits,
+    ) -> Result<Self, PartitionError> {
         let format = match file_type {
             FileType::Bmp => ImageFormat::Bmp,
             FileType::Gif => ImageFormat::Gif,
@@ -188,7 +192,9 @@ fn tiff_directories(bytes: &[u8], most: usize) -> Vec<Option<u64>> {
         let mut next = tiff.number(tiff.start_at, tiff.offset_len);
         while let Some(at) = next.filter(|at| *at != 0 && found.len() < most && seen.insert(*at)) {
             let Ok(start) = usize::try_from(at) else { break };
-            let Some(count) = tiff.number(start, count_len) else { break };
+            let Some(count) = tiff.number(start, count_len) else {
+                break;
+            };
             found.push(Some(at));
             let end = usize::try_from(count)
                 .ok()
