@@ -87,8 +87,9 @@ fn lines(paragraphs: &[Paragraph]) -> Vec<Vec<Found>> {
 fn is_noise(word: &Found) -> bool {
     let telling = word.text.chars().filter(|ch| ch.is_alphanumeric()).count();
     let [x0, y0, x1, y1] = word.bbox;
-    word.confidence < NOISE
-        || (word.confidence < SHORT_NOISE && telling < 3 && !word.text.chars().any(is_square))
+    let east_asian = word.text.chars().any(is_square);
+    (word.confidence < NOISE && !east_asian)
+        || (word.confidence < SHORT_NOISE && telling < 3 && !east_asian)
         // What is left of rules, and edges of pictures.
         || (telling == 0 && word.confidence < 60.0 && word.text.chars().all(|ch| "|_—-–~=.,'`‘’“”\"".contains(ch)))
         || x1 <= x0

@@ -11,7 +11,9 @@ const SETTLED: f32 = 80.0;
 /// How much better another language must do.
 const BETTER: f32 = 5.0;
 /// How much better than another that came first: those of more readers do.
-const MARGIN: f32 = 2.0;
+const MARGIN: f32 = 4.0;
+/// Confidence at which no other language is tried.
+const SURE: f32 = 90.0;
 /// How much worse the language that the words are of may do.
 const NOT_WORSE: f32 = 3.0;
 /// Letters that tell a language, and that make a page be read again in it.
@@ -20,7 +22,9 @@ const TELLING_PAGE: usize = 120;
 /// Paragraphs of a page whose language is looked for by trying.
 const MAX_TRIED: usize = 24;
 /// Paragraphs in a row that kept their language, after which no more are tried.
-const MAX_KEPT: usize = 4;
+const MAX_KEPT: usize = 2;
+/// Letters and digits of a paragraph worth trying on a page that is mostly clear.
+const WORTH_TRYING: usize = 12;
 /// Share of a page's characters that are unclear for the page to be read again as a whole.
 const MOSTLY: f32 = 0.9;
 
@@ -37,17 +41,21 @@ impl Reader {
                 reading = again;
             }
         }
+        // Numbers and single words of an otherwise clear page are just hard to read.
+        let least = if reading.confidence() >= SETTLED { WORTH_TRYING } else { 2 };
         let (mut tried, mut kept) = (0, 0);
+        // Languages found on the page, the latest first: the next paragraph is likely in one of them.
+        let mut known: Vec<String> = Vec::new();
         for paragraph in &mut reading.paragraphs {
-            if signs(&paragraph.words) < 2 {
-                continue;
-            }
-            if confidence(paragraph.words.iter()) < SETTLED && tried < MAX_TRIED && kept < MAX_KEPT {
+            let unclear = confidence(paragraph.words.iter()) < SETTLED && signs(&paragraph.words) >= least;
+            if unclear && tried < MAX_TRIED && kept < MAX_KEPT {
                 tried += 1;
-                match self.best_language(sheet, paragraph)? {
+                match self.best_language(sheet, paragraph, &known)? {
                     Some(language) => {
                         kept = 0;
                         self.read_again(sheet, paragraph, &language, -BETTER)?;
+                        known.retain(|other| *other != language);
+                        known.insert(0, language);
                     }
                     None => kept += 1,
                 }
@@ -80,7 +88,7 @@ impl Reader {
                 .filter(is_unclear)
                 .max_by_key(|paragraph| letters(&paragraph.words));
             return match widest {
-                Some(paragraph) => self.best_language(sheet, paragraph),
+                Some(paragraph) => self.best_language(sheet, paragraph, &[]),
                 None => Ok(None),
             };
         }
@@ -103,13 +111,21 @@ impl Reader {
         self.permitted(code).filter(|model| model != current)
     }
 
-    /// The language in which the longest line of a paragraph reads clearly better than it did.
-    fn best_language(&mut self, sheet: &Sheet, paragraph: &Paragraph) -> Result<Option<String>, OcrError> {
+    /// The language in which the longest line of a paragraph reads clearly better than it did; those of
+    /// `first` are tried first.
+    fn best_language(
+        &mut self,
+        sheet: &Sheet,
+        paragraph: &Paragraph,
+        first: &[String],
+    ) -> Result<Option<String>, OcrError> {
         let Some((area, line)) = longest_line(&paragraph.words) else {
             return Ok(None);
         };
         let mut best = (score(line.iter()), None);
-        for language in self.candidates().to_vec() {
+        let others = self.candidates().iter().filter(|name| !first.contains(name));
+        let candidates: Vec<String> = first.iter().chain(others).cloned().collect();
+        for language in candidates {
             if language == paragraph.language {
                 continue;
             }
@@ -117,6 +133,9 @@ impl Reader {
             let score = score(found.words.iter());
             if score > best.0 + if best.1.is_none() { BETTER } else { MARGIN } {
                 best = (score, Some(language));
+                if score >= SURE {
+                    break;
+                }
             }
         }
         Ok(best.1)

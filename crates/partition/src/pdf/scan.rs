@@ -89,7 +89,7 @@ pub(super) fn content(text: &PageText, (width, height): (f32, f32), fonts: ScanF
         let size = sizes.even(word.size);
         let next = words.peek().copied().filter(|next| next.line == word.line);
         let end = match next {
-            Some(next) if adjoins(word, next) => next.bbox[0],
+            Some(next) if adjoins(word, next) => next.bbox[0].max((word.bbox[0] + word.bbox[2]) / 2.0),
             _ => word.bbox[2],
         };
         push_word(&mut content, &place, word, end, size, fonts);
@@ -107,7 +107,7 @@ fn adjoins(word: &Word, next: &Word) -> bool {
     let gap = next.bbox[0] - word.bbox[2];
     let east_asian =
         word.text.chars().next_back().is_some_and(is_east_asian) && next.text.chars().next().is_some_and(is_east_asian);
-    (!next.spaced || east_asian) && (-0.6 * size..1.1 * size).contains(&gap)
+    (!next.spaced || east_asian) && (-2.0 * size..1.1 * size).contains(&gap)
 }
 
 /// The characters of a word, sharing its box, as far as `x1`, evenly.
