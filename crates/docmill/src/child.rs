@@ -37,8 +37,8 @@ fn work(request: Request, frames: &mut FrameWriter, ocr: Option<&Result<Ocr, Str
         message,
         needs_ocr: false,
     };
-    let task: TaskRequest = serde_json::from_slice(&request.request)
-        .map_err(|error| internal(format!("unreadable request: {error}")))?;
+    let task: TaskRequest =
+        serde_json::from_slice(&request.request).map_err(|error| internal(format!("unreadable request: {error}")))?;
     let tools = Tools {
         recognition: match ocr {
             None => Recognition::OnRequest,

@@ -42,7 +42,11 @@ impl Reader {
             }
         }
         // Numbers and single words of an otherwise clear page are just hard to read.
-        let least = if reading.confidence() >= SETTLED { WORTH_TRYING } else { 2 };
+        let least = if reading.confidence() >= SETTLED {
+            WORTH_TRYING
+        } else {
+            2
+        };
         let (mut tried, mut kept) = (0, 0);
         // Languages found on the page, the latest first: the next paragraph is likely in one of them.
         let mut known: Vec<String> = Vec::new();

@@ -141,7 +141,13 @@ impl Sandbox {
         header.prepare = true;
         let mut start = header.encode();
         start.extend_from_slice(request);
-        converse(&self.config, limits, Outbox::new(start, input, input_len), cancel, on_frame)
+        converse(
+            &self.config,
+            limits,
+            Outbox::new(start, input, input_len),
+            cancel,
+            on_frame,
+        )
     }
 
     /// As [`run`](Self::run), with limits for this run alone.

@@ -63,7 +63,12 @@ impl Header {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(HEADER_LEN);
         out.extend_from_slice(&MAGIC);
-        out.extend_from_slice(&[VERSION, u8::from(self.mode == Mode::Probe), self.min_level.to_wire(), u8::from(self.prepare)]);
+        out.extend_from_slice(&[
+            VERSION,
+            u8::from(self.mode == Mode::Probe),
+            self.min_level.to_wire(),
+            u8::from(self.prepare),
+        ]);
         out.extend_from_slice(&u64::from(self.parent_pid).to_le_bytes());
         for number in [
             self.memory_bytes,

@@ -124,7 +124,11 @@ fn pictures_and_other_binary_data_are_named() {
     let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0";
     assert_eq!(found(png, "a.pdf", ""), FileType::Png);
     assert_eq!(
-        found(b"\xff\xd8\xff\xe0\0\x10JFIF\0\x01\x01\0\0\x01\0\x01\0\0\xff\xdb", "", ""),
+        found(
+            b"\xff\xd8\xff\xe0\0\x10JFIF\0\x01\x01\0\0\x01\0\x01\0\0\xff\xdb",
+            "",
+            ""
+        ),
         FileType::Jpeg
     );
     assert_eq!(unsupported(b"8BPS\0\x01\0\0\0\0\0\0\0\x03", ""), "PSD image");

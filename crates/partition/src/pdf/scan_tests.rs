@@ -70,9 +70,27 @@ fn encoded(picture: GrayImage, format: ImageFormat) -> Vec<u8> {
 
 fn letter() -> String {
     show('B', 20.0, 40.0, 540.0, "Annual report")
-        + &show('F', 11.0, 40.0, 500.0, "The committee met on Monday and agreed on the plan for")
-        + &show('F', 11.0, 40.0, 486.0, "the coming year. It will be published in the spring.")
-        + &show('F', 11.0, 40.0, 450.0, "Members may send their remarks until the end of the month.")
+        + &show(
+            'F',
+            11.0,
+            40.0,
+            500.0,
+            "The committee met on Monday and agreed on the plan for",
+        )
+        + &show(
+            'F',
+            11.0,
+            40.0,
+            486.0,
+            "the coming year. It will be published in the spring.",
+        )
+        + &show(
+            'F',
+            11.0,
+            40.0,
+            450.0,
+            "Members may send their remarks until the end of the month.",
+        )
 }
 
 /// A PDF whose pages are the pictures.
@@ -105,7 +123,10 @@ const LETTER: [(&str, &str); 3] = [
         "NarrativeText",
         "The committee met on Monday and agreed on the plan for the coming year. It will be published in the spring.",
     ),
-    ("NarrativeText", "Members may send their remarks until the end of the month."),
+    (
+        "NarrativeText",
+        "Members may send their remarks until the end of the month.",
+    ),
 ];
 
 #[test]
@@ -121,7 +142,10 @@ fn a_picture_reads_as_the_text_it_shows() {
     assert!((x0 - 111.0).abs() < 8.0 && (y0 - 125.0).abs() < 20.0, "{x0} {y0}");
     let route = &document.routes[0];
     assert_eq!((route.page_number, route.route), (1, Route::OcrOnly));
-    assert!(route.confidence.unwrap() > 80.0 && route.languages == ["eng"] && route.ms > 0.0, "{route:?}");
+    assert!(
+        route.confidence.unwrap() > 80.0 && route.languages == ["eng"] && route.ms > 0.0,
+        "{route:?}"
+    );
 }
 
 #[test]
@@ -142,7 +166,14 @@ fn every_format_of_pictures_is_read() {
 
 #[test]
 fn scans_that_lie_on_their_side_or_head_are_turned() {
-    let page = picture(&(letter() + &letter().replace(" 540.0", " 340.0").replace("500.0", "300.0").replace("486.0", "286.0").replace("450.0", "250.0")));
+    let page = picture(
+        &(letter()
+            + &letter()
+                .replace(" 540.0", " 340.0")
+                .replace("500.0", "300.0")
+                .replace("486.0", "286.0")
+                .replace("450.0", "250.0")),
+    );
     for turned in [
         image::imageops::rotate90(&page),
         image::imageops::rotate180(&page),
@@ -162,7 +193,11 @@ fn slanted_scans_are_straightened_and_boxes_stay_where_the_text_is() {
     let slanted = GrayImage::from_fn(width, height, |x, y| {
         let from = y as f32 - slope * (x as f32 - width as f32 / 2.0);
         let inside = from >= 0.0 && (from as u32) < height;
-        if inside { *page.get_pixel(x, from as u32) } else { Luma([255]) }
+        if inside {
+            *page.get_pixel(x, from as u32)
+        } else {
+            Luma([255])
+        }
     });
     let document = read(encoded(slanted, ImageFormat::Png));
     assert_eq!(outline(&document)[2], LETTER[2]);
@@ -181,16 +216,30 @@ fn a_ruled_table_of_a_scan_is_a_table() {
     for x in [40, 140, 240, 340] {
         content += &format!("{x} 410 m {x} 500 l S\n");
     }
-    let rows = [["Region", "Sales", "Costs"], ["North", "120", "80"], ["South", "340", "210"]];
+    let rows = [
+        ["Region", "Sales", "Costs"],
+        ["North", "120", "80"],
+        ["South", "340", "210"],
+    ];
     for (row, y) in rows.iter().zip([480.0, 450.0, 420.0]) {
         for (cell, x) in row.iter().zip([50.0, 150.0, 250.0]) {
             content += &show('F', 12.0, x, y, cell);
         }
     }
     let document = read(encoded(picture(&content), ImageFormat::Png));
-    let html = document.elements[0].metadata.text_as_html.as_deref().unwrap_or_default();
-    let plain = html.replace("th>", "td>").replace("<thead>", "").replace("</thead>", "");
-    assert!(plain.contains("<tr><td>North</td><td>120</td><td>80</td></tr>"), "{html}");
+    let html = document.elements[0]
+        .metadata
+        .text_as_html
+        .as_deref()
+        .unwrap_or_default();
+    let plain = html
+        .replace("th>", "td>")
+        .replace("<thead>", "")
+        .replace("</thead>", "");
+    assert!(
+        plain.contains("<tr><td>North</td><td>120</td><td>80</td></tr>"),
+        "{html}"
+    );
 }
 
 #[test]
@@ -207,17 +256,27 @@ fn only_pages_without_text_are_recognised_and_only_when_asked_for() {
     let document = read_with(scanned.clone(), Recognition::OnRequest, 1, &fast).unwrap();
     assert_eq!(document.warnings[0].code, WarningCode::OcrNotDone);
     let document = read_with(scanned, Recognition::Absent("it is not installed"), 1, &english()).unwrap();
-    assert!(document.warnings[0].message.ends_with("was not recognised: it is not installed"));
+    assert!(
+        document.warnings[0]
+            .message
+            .ends_with("was not recognised: it is not installed")
+    );
 
     let born_digital = PdfBuilder::new().page(&letter(), "").build().to_vec();
     let document = read_with(born_digital.clone(), Recognition::OnRequest, 1, &english()).unwrap();
-    assert_eq!((outline(&document).as_slice(), document.routes[0].route), (LETTER.as_slice(), Route::Fast));
+    assert_eq!(
+        (outline(&document).as_slice(), document.routes[0].route),
+        (LETTER.as_slice(), Route::Fast)
+    );
     let all = PartitionOptions {
         strategy: Strategy::OcrOnly,
         ..english()
     };
     let document = read_with(born_digital, Recognition::Ready(ocr()), 1, &all).unwrap();
-    assert_eq!((outline(&document).as_slice(), document.routes[0].route), (LETTER.as_slice(), Route::OcrOnly));
+    assert_eq!(
+        (outline(&document).as_slice(), document.routes[0].route),
+        (LETTER.as_slice(), Route::OcrOnly)
+    );
 }
 
 #[test]
@@ -231,7 +290,10 @@ fn several_pages_give_the_same_with_any_number_of_threads() {
     };
     let alone = elements(1);
     assert_eq!(alone.len(), 4);
-    assert_eq!((alone[3].text.as_str(), alone[3].metadata.page_number), ("The fourth page", Some(4)));
+    assert_eq!(
+        (alone[3].text.as_str(), alone[3].metadata.page_number),
+        ("The fourth page", Some(4))
+    );
     assert_eq!(alone, elements(3));
 }
 
@@ -244,7 +306,11 @@ fn languages_that_are_not_installed_are_named() {
     let bytes = encoded(picture(&letter()), ImageFormat::Png);
     let document = read_with(bytes, Recognition::Ready(ocr()), 1, &options).unwrap();
     assert_eq!(document.warnings[0].code, WarningCode::OcrNotDone);
-    assert!(document.warnings[0].message.contains("none of the languages tlh is installed"));
+    assert!(
+        document.warnings[0]
+            .message
+            .contains("none of the languages tlh is installed")
+    );
 }
 
 #[test]
@@ -259,9 +325,16 @@ fn elements_of_the_types_named_carry_their_picture() {
     let base64 = document.elements[0].metadata.image_base64.as_deref().unwrap();
     let jpeg = base64::engine::general_purpose::STANDARD.decode(base64).unwrap();
     let cut = image::load_from_memory(&jpeg).unwrap().to_luma8();
-    assert!(cut.width() > 200 && cut.width() < 400 && cut.height() < 80, "{:?}", cut.dimensions());
+    assert!(
+        cut.width() > 200 && cut.width() < 400 && cut.height() < 80,
+        "{:?}",
+        cut.dimensions()
+    );
     assert!(cut.pixels().any(|pixel| pixel.0[0] < 60));
-    assert_eq!(document.elements[0].metadata.image_mime_type.as_deref(), Some("image/jpeg"));
+    assert_eq!(
+        document.elements[0].metadata.image_mime_type.as_deref(),
+        Some("image/jpeg")
+    );
     assert!(document.elements[1].metadata.image_base64.is_none());
 }
 
@@ -309,7 +382,11 @@ fn each_picture_of_a_tiff_file_is_a_page() {
     let pages = [line("The first sheet"), line("The second sheet")];
     for ring in [None, Some(0)] {
         let document = read(tiff(&pages, ring));
-        let found: Vec<_> = document.elements.iter().map(|e| (e.text.as_str(), e.metadata.page_number)).collect();
+        let found: Vec<_> = document
+            .elements
+            .iter()
+            .map(|e| (e.text.as_str(), e.metadata.page_number))
+            .collect();
         assert_eq!(found, [("The first sheet", Some(1)), ("The second sheet", Some(2))]);
     }
 }
@@ -342,7 +419,13 @@ fn broken_pictures_give_an_error_that_says_so() {
         let error = read_with(whole[..cut].to_vec(), Recognition::Ready(ocr()), 1, &english()).unwrap_err();
         assert_eq!(error.code(), Code::FileCorrupt, "{cut}: {error}");
     }
-    for start in [&b"\xff\xd8\xff\xe0"[..], b"II\x2a\0\xff\xff\xff\xff", b"GIF89a", b"RIFF\0\0\0\0WEBP", b"BM\0\0\0\0\0\0\0\0"] {
+    for start in [
+        &b"\xff\xd8\xff\xe0"[..],
+        b"II\x2a\0\xff\xff\xff\xff",
+        b"GIF89a",
+        b"RIFF\0\0\0\0WEBP",
+        b"BM\0\0\0\0\0\0\0\0",
+    ] {
         let mut bytes = start.to_vec();
         bytes.extend([0x55; 64]);
         let error = read_with(bytes, Recognition::Ready(ocr()), 1, &english()).unwrap_err();
@@ -355,6 +438,9 @@ fn an_empty_or_tiny_picture_yields_no_text_and_no_fault() {
     for (width, height) in [(1, 1), (5, 300), (600, 400)] {
         let blank = GrayImage::from_pixel(width, height, Luma([255]));
         let document = read(encoded(blank, ImageFormat::Png));
-        assert!(document.elements.iter().all(|element| element.text.is_empty()), "{width} x {height}");
+        assert!(
+            document.elements.iter().all(|element| element.text.is_empty()),
+            "{width} x {height}"
+        );
     }
 }
