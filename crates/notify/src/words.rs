@@ -73,7 +73,7 @@ pub(crate) fn inert(text: &str, most: usize) -> String {
 }
 
 fn looks_linkable(word: &str) -> bool {
-    if word.contains(['@', '。', '．', '｡']) || word.contains("//") || word.contains(":+") {
+    if word.contains(['@', '。', '．', '｡']) || word.contains("//") {
         return true;
     }
     let lower = word.to_lowercase();
