@@ -141,13 +141,10 @@ fn check_characters(text: &str) -> Result<(), AddressError> {
         _ if c.is_control() => "the e-mail address holds a control character or line break",
         _ => "the e-mail address holds a space",
     };
-    match text
-        .chars()
-        .find(|c| c.is_control() || c.is_whitespace() || ",;:<>\"\\()[]".contains(*c))
-    {
-        Some(c) => Err(AddressError(why(c).to_owned())),
-        None => Ok(()),
-    }
+    // The telling character first: names and lists hold spaces too.
+    let special = |c: &char| c.is_control() || ",;:<>\"\\()[]".contains(*c);
+    let found = text.chars().find(special).or_else(|| text.chars().find(|c| c.is_whitespace()));
+    found.map_or(Ok(()), |c| Err(AddressError(why(c).to_owned())))
 }
 
 fn check_local(local: &str) -> Result<(), AddressError> {

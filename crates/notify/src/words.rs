@@ -80,18 +80,15 @@ fn looks_linkable(word: &str) -> bool {
     if lower.starts_with("www.") || ["tel:", "sms:", "http:", "https:"].iter().any(|s| lower.contains(s)) {
         return true;
     }
-    let Some((before, after)) = lower.split_once('.') else {
+    let bare = lower.trim_matches(|c: char| !c.is_alphanumeric());
+    let Some((_, after)) = bare.split_once('.') else {
         return false;
     };
     // A path behind the domain, or a last label that is no known ending of a file.
-    if before.is_empty() {
-        return false;
-    }
     if after.contains(['/', ':', '?', '#']) {
         return true;
     }
     let last = after.rsplit('.').next().unwrap_or_default();
-    let last = last.trim_end_matches(|c: char| !c.is_alphanumeric());
     last.chars().count() >= 2 && last.chars().any(char::is_alphabetic) && !ENDINGS.contains(&last)
 }
 
