@@ -107,9 +107,9 @@ impl Sender {
         };
         let name = name.trim();
         let name = name.strip_prefix('"').and_then(|n| n.strip_suffix('"')).unwrap_or(name);
-        if name.chars().count() > LONGEST_NAME || name.chars().any(|c| c.is_control() || "\"\\<>".contains(c)) {
+        if name.chars().count() > LONGEST_NAME || name.contains("=?") || name.chars().any(|c| c.is_control() || "\"\\<>".contains(c)) {
             return Err(AddressError(format!(
-                "the name before < has at most {LONGEST_NAME} characters and no quotes, backslashes or line breaks"
+                "the name before < has at most {LONGEST_NAME} characters and no quotes, backslashes, line breaks or =?"
             )));
         }
         Ok(Self {
@@ -269,7 +269,8 @@ mod tests {
             "Mi\r\nll <mill@example.com>",
             "<>",
             "Mill",
-            "A\"B <mill@example.com>",
+                "A\"B <mill@example.com>",
+            "=?utf-8?b?DQpCY2M6IGE=?= <mill@example.com>",
         ] {
             assert!(Sender::parse(wrong).is_err(), "{wrong:?}");
         }

@@ -48,7 +48,6 @@ pub struct DisabledChannel<'a> {
 /// What every template may use.
 #[derive(Serialize)]
 struct Frame<'a, T> {
-    subject: &'a str,
     unsubscribe: Option<&'a str>,
     #[serde(flatten)]
     view: T,
@@ -134,7 +133,6 @@ impl Mail {
         let subject = one_line(subject, LONGEST_SUBJECT);
         let unsubscribe = unsubscribe.and_then(link);
         let frame = Frame {
-            subject: &subject,
             unsubscribe: unsubscribe.as_deref(),
             view,
         };

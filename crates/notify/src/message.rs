@@ -2,6 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use chrono::DateTime;
 use docmill_model::time::Micros;
 use lettre::message::header::{ContentTransferEncoding, ContentType, HeaderName, HeaderValue};
@@ -12,6 +14,10 @@ use crate::{Mail, Mailbox, Sender};
 
 /// Most recipients in copy.
 const MOST_COPIES: usize = 50;
+
+/// Bytes of text in one encoded word: 39 are 52 of Base64, so that the first line with its `Subject: ` stays
+/// below the 76 of RFC 2047.
+const ENCODED_WORD: usize = 39;
 
 /// Whom a mail goes to, and as what.
 #[derive(Clone, Debug)]
@@ -67,7 +73,7 @@ impl Mail {
             .message_id(Some(format!("<{id}@{}>", from.mailbox().domain())))
             .from(Named::new(from.name().map(str::to_owned), from.mailbox().to_address()))
             .to(Named::new(None, addressing.to.to_address()))
-            .subject(self.subject.as_str());
+            .raw_header(subject(&self.subject));
         for copy in addressing.cc {
             builder = builder.cc(Named::new(None, copy.to_address()));
         }
@@ -139,6 +145,27 @@ impl Message {
 /// A header that needs no encoding: its text is this crate's own or was checked to be printable ASCII.
 fn fixed(name: &'static str, value: &str) -> HeaderValue {
     HeaderValue::dangerous_new_pre_encoded(HeaderName::new_from_ascii_str(name), value.to_owned(), value.to_owned())
+}
+
+/// The subject: folded between words as it is, or, with anything but ASCII or with what could be read as an
+/// encoded word, as encoded words throughout (RFC 2047).
+fn subject(text: &str) -> HeaderValue {
+    let name = HeaderName::new_from_ascii_str("Subject");
+    if text.bytes().all(|b| b == b' ' || b.is_ascii_graphic()) && !text.contains("=?") {
+        return HeaderValue::new(name, text.to_owned());
+    }
+    let mut words = vec![String::new()];
+    for c in text.chars() {
+        match words.last_mut() {
+            Some(word) if word.len() + c.len_utf8() <= ENCODED_WORD => word.push(c),
+            _ => words.push(c.to_string()),
+        }
+    }
+    let words: Vec<String> = words
+        .iter()
+        .map(|word| format!("=?utf-8?b?{}?=", STANDARD.encode(word)))
+        .collect();
+    HeaderValue::dangerous_new_pre_encoded(name, text.to_owned(), words.join("\r\n "))
 }
 
 fn instant(at: Micros) -> SystemTime {

@@ -7,6 +7,8 @@ use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value};
 use serde::Serialize;
 
+use crate::words::link;
+
 macro_rules! templates {
     ($($name:literal),+ $(,)?) => {
         &[$(($name, include_str!(concat!("../../templates/", $name)))),+]
@@ -42,6 +44,7 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
         true => AutoEscape::Html,
         false => AutoEscape::None,
     });
+    environment.add_filter("href", |link: String| Value::from_safe_string(href(&link)));
     for (name, source) in TEMPLATES {
         // All are part of the program and parsed by the tests below.
         let added = environment.add_template(name, source);
@@ -49,6 +52,12 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     }
     environment
 });
+
+/// A link as the value of an attribute. The escaping of text would turn its slashes into references, over
+/// which the link scanners of some mail servers stumble.
+fn href(text: &str) -> String {
+    link(text).map(|link| link.replace('&', "&amp;")).unwrap_or_default()
+}
 
 /// The text and the HTML of a mail.
 pub(super) fn render(template: &str, view: &impl Serialize) -> (String, String) {

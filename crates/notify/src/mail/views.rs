@@ -53,13 +53,13 @@ impl Word {
         }
     }
 
-    /// Class of its colour.
-    fn tone(self) -> &'static str {
+    /// Background of white letters, readable in light and dark.
+    fn color(self) -> &'static str {
         match self {
-            Self::Failed => "bad",
-            Self::WithErrors => "mixed",
-            Self::Completed => "good",
-            Self::Stopped | Self::Progress | Self::Started | Self::Scheduled => "calm",
+            Self::Failed => "#c0362c",
+            Self::WithErrors => "#9a6100",
+            Self::Completed => "#1a7f4b",
+            Self::Stopped | Self::Progress | Self::Started | Self::Scheduled => "#4a6078",
         }
     }
 
@@ -129,7 +129,7 @@ pub(super) fn subject_of_digest(reports: &[JobReport], more: u64) -> String {
 pub(super) struct JobView {
     name: String,
     status: &'static str,
-    tone: &'static str,
+    color: &'static str,
     tally: String,
     message: Option<String>,
     facts: Vec<Fact>,
@@ -166,7 +166,7 @@ impl JobView {
         Self {
             name: inert(&name(report, LONGEST_NAME), LONGEST_NAME),
             status: word.label(),
-            tone: word.tone(),
+            color: word.color(),
             tally: tally(word, &report.files),
             message: report
                 .message
@@ -219,7 +219,7 @@ pub(super) struct DigestView {
 struct Row {
     name: String,
     status: &'static str,
-    tone: &'static str,
+    color: &'static str,
     tally: String,
     when: String,
     link: Option<String>,
@@ -235,7 +235,7 @@ impl DigestView {
                 Row {
                     name: inert(&name(report, LONGEST_NAME), LONGEST_NAME),
                     status: word.label(),
-                    tone: word.tone(),
+                    color: word.color(),
                     tally: tally(word, &report.files),
                     when: minute(report.at),
                     link: report.link.as_deref().and_then(link),
