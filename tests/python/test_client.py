@@ -2,10 +2,13 @@
 """The public Python client, unpatched, against a running server.
 
 Starts the program named by DOCMILL_BIN (default: target/debug/docmill) on an empty directory, or uses the
-server at DOCMILL_URL with the key in DOCMILL_API_KEY. Prints `N passed, N failed` and exits 1 when a
+server at DOCMILL_URL with the key in DOCMILL_API_KEY and the directory DOCMILL_LOCAL_ROOT, which the server's
+setting `connectors.local_roots` must allow. Prints `N passed, N failed` and exits 1 when a
 check failed.
 """
 
+import inspect
+import json
 import logging
 import os
 import pathlib
@@ -16,6 +19,7 @@ import tempfile
 import time
 import traceback
 import uuid
+import warnings
 
 from unstructured_client import UnstructuredClient
 from unstructured_client.models import errors
@@ -40,6 +44,8 @@ HTML = """<html><head><title>Contract</title></head><body><h1>A contract</h1>
 
 # The client logs every answer; those of the tests are errors on purpose.
 logging.disable(logging.CRITICAL)
+# Its list of connector types is open, and it warns of each type that is not in it.
+warnings.filterwarnings("ignore", message="Pydantic serializer warnings")
 
 tests = []
 
@@ -54,12 +60,15 @@ class Server:
 
     def __init__(self):
         self.home = tempfile.TemporaryDirectory()
+        self.files = pathlib.Path(self.home.name, "files")
+        self.files.mkdir()
         program = os.environ.get("DOCMILL_BIN", str(ROOT / "target" / "debug" / "docmill"))
         env = {name: value for name, value in os.environ.items() if not name.startswith("DOCMILL_")}
         env.update(
             DOCMILL_BOOTSTRAP_API_KEY=KEY,
             DOCMILL_LIMITS__CREATE_GAP_MS="1000",
             DOCMILL_DATA_DIR=os.path.join(self.home.name, "data"),
+            DOCMILL_CONNECTORS__LOCAL_ROOTS=json.dumps([str(self.files)]),
         )
         self.log = open(os.path.join(self.home.name, "log"), "w+")
         self.process = subprocess.Popen(
@@ -89,8 +98,8 @@ class Server:
 class Context:
     """What every test gets: the client, and how to make another one."""
 
-    def __init__(self, url, key):
-        self.url, self.key = url, key
+    def __init__(self, url, key, files):
+        self.url, self.key, self.files = url, key, pathlib.Path(files)
         self.client = self.with_url(url)
 
     def with_url(self, url, key=None):
@@ -298,13 +307,160 @@ def every_spelling_of_the_base_url_works(context):
     assert without_scheme.jobs.list_jobs(request={}).status_code == 200
 
 
+RESOURCES = ("jobs", "workflows", "sources", "destinations", "templates")
+
+
+def operations(client):
+    """Every platform operation the client has, as `resource.method`."""
+    found = set()
+    for resource in RESOURCES:
+        for name, _ in inspect.getmembers(type(getattr(client, resource)), inspect.isfunction):
+            if not name.startswith(("_", "do_")) and not name.endswith("_async"):
+                found.add(f"{resource}.{name}")
+    return found
+
+
+@test
+def every_operation_of_the_platform_works(context):
+    """Files go through a stored workflow from a folder to a folder; on the way every operation is called."""
+    client, done = context.client, set()
+
+    def call(operation, expected_status=200, **request):
+        resource, name = operation.split(".")
+        answer = getattr(getattr(client, resource), name)(request=request)
+        assert answer.status_code == expected_status, (operation, answer)
+        done.add(operation)
+        return answer
+
+    expected = operations(client)
+    assert len(expected) == 29, sorted(expected)
+
+    templates = call("templates.list_templates").response_list_templates
+    template = call("templates.get_template", template_id=templates[0].id).template_detail
+    assert template.nodes and template.version
+
+    folders = {name: context.files / f"{name}-{uuid.uuid4()}" for name in ("source", "destination")}
+    for folder in folders.values():
+        folder.mkdir()
+    for number in range(3):
+        (folders["source"] / f"{number}.html").write_text(HTML.replace("First", f"Number {number}"))
+    ids = {}
+    for role in ("source", "destination"):
+        plural, config = f"{role}s", {"path": str(folders[role])}
+        body = {"name": f"A {role}", "type": "local", "config": config}
+        created = call(f"{plural}.create_{role}", **{f"create_{role}_connector": body})
+        created = getattr(created, f"{role}_connector_information")
+        ids[role] = created.id
+        assert created.type == "local" and created.config["path"] == config["path"], created
+        listed = call(f"{plural}.list_{plural}")
+        listed = getattr(listed, f"response_list_{plural}")
+        assert created.id in [connector.id for connector in listed]
+        one = {f"{role}_id": created.id}
+        read = getattr(call(f"{plural}.get_{role}", **one), f"{role}_connector_information")
+        assert read == created
+        update = {f"update_{role}_connector": {"config": config}, **one}
+        updated = getattr(call(f"{plural}.update_{role}", **update), f"{role}_connector_information")
+        assert updated.updated_at is not None and updated.config == created.config
+        check = call(f"{plural}.create_connection_check_{plural}", 202, **one).dag_node_connection_check
+        deadline = time.monotonic() + PATIENCE
+        while check.status.value == "SCHEDULED":
+            assert time.monotonic() < deadline
+            check = call(f"{plural}.get_connection_check_{plural}", **one).dag_node_connection_check
+        call(f"{plural}.get_connection_check_{plural}", **one)
+        assert check.status.value == "SUCCESS", check
+
+    nodes = json.loads(NODES)["job_nodes"]
+    body = {"name": "Pipe", "workflow_type": "custom", "workflow_nodes": nodes, "schedule": "daily"}
+    body.update(source_id=ids["source"], destination_id=ids["destination"])
+    workflow = call("workflows.create_workflow", create_workflow=body).workflow_information
+    assert workflow.sources == [ids["source"]] and workflow.destinations == [ids["destination"]], workflow
+    assert workflow.schedule.crontab_entries[0].cron_expression == "0 0 * * *"
+    assert [node.subtype for node in workflow.workflow_nodes] == ["unstructured_api", "chunk_by_title"]
+    assert call("workflows.get_workflow", workflow_id=workflow.id).workflow_information == workflow
+    listed = call(
+        "workflows.list_workflows",
+        source_id=ids["source"],
+        destination_id=ids["destination"],
+        dag_node_configuration_id=workflow.workflow_nodes[0].id,
+        status="active",
+        page=1,
+        page_size=5,
+        created_since=workflow.created_at,
+        created_before=workflow.created_at,
+        name="pip",
+        sort_by="created_at",
+        sort_direction="desc",
+        show_only_soft_deleted=False,
+        show_recommender_workflows=False,
+    ).response_list_workflows
+    assert listed == [workflow], listed
+    change = {"name": "Better pipe", "schedule": "every 2 hours", "reprocess_all": True}
+    changed = call("workflows.update_workflow", workflow_id=workflow.id, update_workflow=change).workflow_information
+    assert changed.name == "Better pipe" and changed.reprocess_all and changed.sources == workflow.sources
+
+    run = call("workflows.run_workflow", 202, workflow_id=workflow.id).job_information
+    assert run.job_type == WorkflowJobType.PERSISTENT and run.workflow_name == "Better pipe", run
+    assert context.ended(run.id).status == JobStatus.COMPLETED
+    written = sorted(path.name for path in folders["destination"].iterdir())
+    assert written == ["0.html.json", "1.html.json", "2.html.json"], written
+    elements = json.loads((folders["destination"] / "2.html.json").read_text())
+    assert "Number 2" in str(elements) and elements[0]["type"] == "CompositeElement", elements
+    details = call("jobs.get_job_details", job_id=run.id).job_details
+    assert details.processing_status == JobProcessingStatus.SUCCESS and details.node_stats[1].success == 3, details
+    assert call("jobs.get_job_failed_files", job_id=run.id).job_failed_files.failed_files == []
+    listed = call("jobs.list_jobs", workflow_id=workflow.id, status="completed").response_list_jobs
+    assert [job.id for job in listed] == [run.id]
+    call("jobs.get_job", job_id=run.id)
+    assert call("jobs.cancel_job", job_id=run.id).any["status"] == "COMPLETED"
+
+    # A workflow of a template, with files that come with the run.
+    body = {"name": "By hand", "workflow_type": "custom", "template_id": "hi_res_partition"}
+    by_hand = call("workflows.create_workflow", create_workflow=body).workflow_information
+    file = {"content": HTML.encode(), "file_name": "größe.html", "content_type": "text/html"}
+    files = {"input_files": [file]}
+    run = call("workflows.run_workflow", 202, workflow_id=by_hand.id, body_run_workflow=files).job_information
+    job = context.ended(run.id)
+    request = {"job_id": job.id, "file_id": job.input_file_ids[0], "node_id": job.output_node_files[0].node_id}
+    assert "First point" in str(call("jobs.download_job_output", **request).any)
+    context.create(NODES)
+    done.add("jobs.create_job")
+
+    taken = {"source_id": ids["source"]}
+    error = raises(errors.SDKError, 409, lambda: client.sources.delete_source(request=taken))
+    assert "Better pipe" in str(error), error
+    for workflow_id in (workflow.id, by_hand.id):
+        call("workflows.delete_workflow", workflow_id=workflow_id)
+        raises(errors.SDKError, 404, lambda: client.workflows.get_workflow(request={"workflow_id": workflow_id}))
+    deleted = call("workflows.list_workflows", show_only_soft_deleted=True).response_list_workflows
+    assert {workflow.id, by_hand.id} <= {other.id for other in deleted}
+    call("sources.delete_source", source_id=ids["source"])
+    call("destinations.delete_destination", destination_id=ids["destination"])
+    assert done == expected, expected - done
+
+
+@test
+def mistakes_in_workflows_are_validation_errors(context):
+    create = lambda **body: context.client.workflows.create_workflow(request={"create_workflow": body})
+    error = raises(errors.HTTPValidationError, 422, lambda: create(name="", workflow_type="custom"))
+    assert error.data.detail[0].loc == ["body", "name"], error
+    error = raises(errors.HTTPValidationError, 422, lambda: create(name="w", workflow_type="basic", schedule="daily"))
+    assert error.data.detail[0].loc == ["body", "schedule"], error
+    wrong = lambda: context.client.workflows.list_workflows(request={"sort_by": "nothing"})
+    assert raises(errors.HTTPValidationError, 422, wrong).data.detail[0].loc == ["query", "sort_by"]
+    source = {"create_source_connector": {"name": "n", "type": "dropbox", "config": {"token": "t"}}}
+    error = raises(errors.HTTPValidationError, 422, lambda: context.client.sources.create_source(request=source))
+    assert "dropbox" in str(error) and "local" in str(error), error
+    basic = create(name="w", workflow_type="basic").workflow_information
+    assert basic.workflow_nodes[0].type == "partition" and basic.schedule is None and basic.sources == []
+
+
 def main():
     server = None
     url, key = os.environ.get("DOCMILL_URL"), os.environ.get("DOCMILL_API_KEY")
     if not url:
         server = Server()
         url, key = server.url, KEY
-    context = Context(url, key)
+    context = Context(url, key, server.files if server else os.environ["DOCMILL_LOCAL_ROOT"])
     failed = 0
     for function in tests:
         try:

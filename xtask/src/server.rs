@@ -47,6 +47,8 @@ impl Server {
     /// Starts a server with the limits on creation and running jobs lifted, whose connectors may reach this
     /// machine and the directory `root`.
     pub(crate) fn start(binary: &Path, root: &Path) -> Result<Self, Failure> {
+        // Fails when it was done before, which is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let data = tempfile::tempdir()?;
         let mut child = Command::new(binary)
             .arg("serve")

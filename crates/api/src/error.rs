@@ -69,6 +69,18 @@ impl From<StoreError> for ApiError {
                 Self::new(Code::StorageUnavailable, "the data can't be read or written now").retry_after(5)
             }
             StoreError::Closed => Self::new(Code::ShuttingDown, "the server is shutting down").retry_after(5),
+            StoreError::KeyTaken(key) => Self::new(Code::KeyTaken, format!("the key `{key}` is taken")),
+            StoreError::WorkflowGone(_) => Self::not_found("Workflow"),
+            StoreError::WorkflowInactive(_) => Self::new(Code::WorkflowStateConflict, "the workflow is inactive"),
+            StoreError::RunActive(job) => Self::new(
+                Code::WorkflowStateConflict,
+                format!("the workflow's last run, job {job}, has not ended; wait for its end, or cancel it"),
+            ),
+            StoreError::ConnectorGone(_) => Self::new(Code::ValidationFailed, "there is no such connector"),
+            StoreError::Conflict => Self::new(
+                Code::WorkflowStateConflict,
+                "the workflow was changed by others at the same time; nothing of this change was done",
+            ),
             StoreError::NameTaken(_) | StoreError::LeaseLost | StoreError::OriginalGone(_) | StoreError::Corrupt(_) => {
                 tracing::error!(error = %chain(&error), "unexpected store error");
                 Self::new(Code::Internal, "Internal server error")

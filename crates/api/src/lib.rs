@@ -1,12 +1,15 @@
 //! The HTTP edge: routes, authentication, form reading, answers. No logic of jobs lives here.
 
 mod auth;
+mod body;
+mod definition;
 mod dto;
 mod error;
 mod extract;
 mod filename;
 mod openapi;
 mod path;
+mod query;
 mod routes;
 mod serve;
 mod tap;

@@ -7,7 +7,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::App;
-use crate::routes::{events, jobs, output, service, templates};
+use crate::routes::{connectors, destinations, events, jobs, output, service, sources, templates, workflows};
 
 #[derive(utoipa::OpenApi)]
 #[openapi(info(title = "docmill", description = "Turns documents into structured JSON."))]
@@ -24,6 +24,16 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(jobs::failed_files))
         .routes(routes!(events::follow))
         .routes(routes!(output::download))
+        .routes(routes!(workflows::create, workflows::list))
+        .routes(routes!(workflows::get, workflows::update, workflows::delete))
+        .routes(routes!(workflows::run))
+        .routes(routes!(sources::create, sources::list))
+        .routes(routes!(sources::get, sources::update, sources::delete))
+        .routes(routes!(sources::start_check, sources::check))
+        .routes(routes!(destinations::create, destinations::list))
+        .routes(routes!(destinations::get, destinations::update, destinations::delete))
+        .routes(routes!(destinations::start_check, destinations::check))
+        .routes(routes!(connectors::types))
         .routes(routes!(templates::list))
         .routes(routes!(templates::get))
         .routes(routes!(service::limits))
@@ -39,7 +49,8 @@ pub fn document() -> OpenApi {
     document.info.version = env!("CARGO_PKG_VERSION").to_owned();
     document.info.description = Some(
         "Turns documents into structured JSON: create a job from files and a chain of nodes, poll it, download \
-         one JSON document per file and node.\n\nEvery path also answers without the prefix `/api/v1`, and with a \
+         one JSON document per file and node. Or store the chain as a workflow with a source, a destination and a \
+         schedule, and have it run.\n\nEvery path also answers without the prefix `/api/v1`, and with a \
          slash at the end."
             .to_owned(),
     );

@@ -36,8 +36,40 @@ pub(crate) struct Form {
     pub(crate) files: Vec<SubmittedFile>,
 }
 
-/// Reads the form. On an error every blob already stored is deleted.
+/// Reads the form of a new job. On an error every blob already stored is deleted.
 pub(crate) async fn read(app: &App, workspace: WorkspaceId, request: Request) -> ApiResult<Form> {
+    read_form(app, workspace, request, true).await
+}
+
+/// Reads the files of a run, which may come without any body. Where none are wanted, the first is refused
+/// before it is read.
+pub(crate) async fn read_files(
+    app: &App,
+    workspace: WorkspaceId,
+    request: Request,
+    wanted: bool,
+) -> ApiResult<Vec<SubmittedFile>> {
+    let headers = request.headers();
+    let nothing = match headers.get(header::CONTENT_LENGTH) {
+        Some(length) => length == "0",
+        None => !headers.contains_key(header::TRANSFER_ENCODING) && !headers.contains_key(header::CONTENT_TYPE),
+    };
+    if nothing {
+        return Ok(Vec::new());
+    }
+    Ok(read_form(app, workspace, request, wanted).await?.files)
+}
+
+/// The error about files nobody wants.
+pub(crate) fn takes_no_files() -> ApiError {
+    ApiError::field(
+        &["body", "input_files"],
+        "value_error",
+        "the workflow reads from its source and takes no files",
+    )
+}
+
+async fn read_form(app: &App, workspace: WorkspaceId, request: Request, files_wanted: bool) -> ApiResult<Form> {
     let (parts, body) = request.into_parts();
     let watch = Arc::new(Watch::default());
     let pieces = Pieces {
@@ -61,7 +93,7 @@ pub(crate) async fn read(app: &App, workspace: WorkspaceId, request: Request) ->
         match content_type.as_str() {
             "multipart/form-data" => {
                 let request = Request::from_parts(parts, pieces.into_body());
-                read_multipart(app, workspace, request, &watch, &mut form).await
+                read_multipart(app, workspace, request, &watch, files_wanted, &mut form).await
             }
             "application/x-www-form-urlencoded" => read_urlencoded(pieces, &mut form).await,
             other => Err(ApiError::new(
@@ -103,6 +135,7 @@ async fn read_multipart(
     workspace: WorkspaceId,
     request: Request,
     watch: &Watch,
+    files_wanted: bool,
     form: &mut Form,
 ) -> ApiResult<()> {
     let mut multipart = Multipart::from_request(request, &())
@@ -123,7 +156,9 @@ async fn read_multipart(
                 }
                 let filename = field.disposition.filename.as_deref();
                 let (named, present) = (filename.is_some_and(|name| !name.is_empty()), filename.is_some());
-                if named {
+                if named && !files_wanted {
+                    return Err(takes_no_files());
+                } else if named {
                     form.files.push(store_file(app, workspace, field).await?);
                 } else if present && field.is_empty().await? {
                     // How web forms send a file field nobody filled in.

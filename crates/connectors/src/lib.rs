@@ -7,7 +7,13 @@
 mod config;
 mod elsewhere;
 mod error;
+mod http;
 mod local;
+mod object;
+mod postgres;
+mod qdrant;
+mod rows;
+mod search;
 mod settings;
 
 use std::path::PathBuf;
@@ -119,7 +125,16 @@ impl<T: ?Sized> std::fmt::Debug for Opener<T> {
 }
 
 /// Every connector type there is.
-pub const TYPES: &[ConnectorType] = &[local::TYPE];
+pub const TYPES: &[ConnectorType] = &[
+    local::TYPE,
+    object::s3::TYPE,
+    object::azure::TYPE,
+    object::gcs::TYPE,
+    postgres::TYPE,
+    search::ELASTICSEARCH,
+    search::OPENSEARCH,
+    qdrant::TYPE,
+];
 
 /// The connector type of this name in this role.
 pub fn find(role: ConnectorRole, name: &str) -> Option<&'static ConnectorType> {

@@ -17,3 +17,19 @@ pub(crate) fn given(config: &Map<String, Value>, name: &str) -> Option<String> {
 pub(crate) fn flag(config: &Map<String, Value>, name: &str) -> bool {
     config.get(name).and_then(Value::as_bool).unwrap_or_default()
 }
+
+/// A whole number; zero when it was not given.
+pub(crate) fn number(config: &Map<String, Value>, name: &str) -> usize {
+    let number = config.get(name).and_then(Value::as_u64).unwrap_or_default();
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+/// A list of texts.
+pub(crate) fn texts(config: &Map<String, Value>, name: &str) -> Vec<String> {
+    let items = config.get(name).and_then(Value::as_array);
+    items
+        .into_iter()
+        .flatten()
+        .filter_map(|item| item.as_str().map(str::to_owned))
+        .collect()
+}

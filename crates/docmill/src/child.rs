@@ -79,6 +79,7 @@ fn add_file_metadata(elements: &mut [Element], task: &TaskRequest) {
             metadata.last_modified.clone_from(&task.last_modified);
         }
         metadata.file_directory.clone_from(&task.file_directory);
+        metadata.data_source.clone_from(&task.data_source);
     }
 }
 

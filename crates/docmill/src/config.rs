@@ -1,14 +1,21 @@
 //! Settings: compiled-in defaults, then a file, then the environment, then flags.
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use docmill_api::RequestLimits;
+use docmill_connectors::Environment;
+use docmill_egress::Policy;
 use docmill_engine::EngineConfig;
 use docmill_model::limits::ParseLimits;
 use docmill_sandbox::{ChildLimits, Level};
+use docmill_store::sqlite::Slots;
 use figment::Figment;
 use figment::providers::{Env, Format, Toml};
+use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 /// The documented defaults.
@@ -27,6 +34,9 @@ pub(crate) struct Config {
     pub(crate) auth: Auth,
     pub(crate) engine: Engine,
     pub(crate) sandbox: Sandbox,
+    pub(crate) secrets: Secrets,
+    pub(crate) connectors: Connectors,
+    pub(crate) egress: Egress,
     pub(crate) limits: Limits,
     pub(crate) log: Log,
 }
@@ -74,6 +84,37 @@ pub(crate) struct Sandbox {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "see DEFAULTS")]
+pub(crate) struct Secrets {
+    pub(crate) key: Secret,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "see DEFAULTS")]
+pub(crate) struct Connectors {
+    pub(crate) local_roots: Vec<PathBuf>,
+    pub(crate) allow_ambient_credentials: bool,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "see DEFAULTS")]
+pub(crate) struct Egress {
+    pub(crate) danger_allow_cidrs: Vec<String>,
+    pub(crate) allow_http: bool,
+    pub(crate) ca_file: PathBuf,
+}
+
+impl Egress {
+    /// The file of certificate authorities, if there is one.
+    pub(crate) fn ca_file(&self) -> Option<PathBuf> {
+        Some(self.ca_file.clone()).filter(|file| !file.as_os_str().is_empty())
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "see DEFAULTS")]
 pub(crate) struct Log {
     pub(crate) level: String,
     pub(crate) format: String,
@@ -84,9 +125,11 @@ pub(crate) struct Log {
 #[allow(missing_docs, reason = "see DEFAULTS")]
 pub(crate) struct Limits {
     pub(crate) max_files_per_job: usize,
+    pub(crate) max_files_per_run: u64,
     pub(crate) max_file_bytes: u64,
     pub(crate) create_gap_ms: u64,
     pub(crate) max_running_local_jobs: u32,
+    pub(crate) max_running_workflow_jobs: u32,
     pub(crate) request_timeout_secs: u64,
     pub(crate) idle_timeout_secs: u64,
     pub(crate) task_memory_bytes: u64,
@@ -206,6 +249,8 @@ impl Config {
             });
         }
         self.required_level()?;
+        self.vault_key()?;
+        self.environment()?;
         self.database()?;
         self.blob_dir()?;
         Ok(())
@@ -279,8 +324,67 @@ impl Config {
             drain: Duration::from_secs(self.engine.drain_secs),
             retention: (self.engine.retention_days > 0).then(|| Duration::from_secs(self.engine.retention_days * day)),
             create_gap: Duration::from_millis(self.limits.create_gap_ms),
+            max_file_bytes: self.limits.max_file_bytes,
+            max_files_per_run: Some(self.limits.max_files_per_run).filter(|most| *most > 0),
             parse_limits: self.parse_limits(),
         }
+    }
+
+    /// How many jobs of one account run at once.
+    pub(crate) fn slots(&self) -> Slots {
+        Slots {
+            local_jobs: self.limits.max_running_local_jobs,
+            workflow_jobs: match self.limits.max_running_workflow_jobs {
+                0 => u32::try_from(self.workers()).unwrap_or(u32::MAX).max(1),
+                runs => runs,
+            },
+        }
+    }
+
+    /// The key of connectors' secrets; `None` when it is kept in the data directory.
+    pub(crate) fn vault_key(&self) -> Result<Option<[u8; 32]>, ConfigError> {
+        let Some(text) = self.secrets.key.expose() else {
+            return Ok(None);
+        };
+        let text = text.trim();
+        let bytes = hex::decode(text).ok().or_else(|| STANDARD.decode(text).ok());
+        match bytes.and_then(|bytes| bytes.try_into().ok()) {
+            Some(key) => Ok(Some(key)),
+            // Not shown: it may be the secret with a slip in it.
+            None => Err(ConfigError::Invalid {
+                name: "secrets.key",
+                problem: "it must be 32 bytes, as base64 or as 64 hexadecimal digits; \
+                          `openssl rand -base64 32` makes one"
+                    .into(),
+            }),
+        }
+    }
+
+    /// What connectors may use.
+    pub(crate) fn environment(&self) -> Result<Environment, ConfigError> {
+        let allow = self
+            .egress
+            .danger_allow_cidrs
+            .iter()
+            .map(|text| cidr(text))
+            .collect::<Result<_, _>>()?;
+        for root in &self.connectors.local_roots {
+            if !root.is_absolute() {
+                return Err(ConfigError::Invalid {
+                    name: "connectors.local_roots",
+                    problem: format!("`{}` is not an absolute path", root.display()),
+                });
+            }
+        }
+        Ok(Environment {
+            egress: docmill_egress::Egress::new(Policy {
+                allow,
+                allow_http: self.egress.allow_http,
+                ca_file: self.egress.ca_file(),
+            }),
+            local_roots: Some(self.connectors.local_roots.clone()),
+            ambient_credentials: self.connectors.allow_ambient_credentials,
+        })
     }
 
     /// Limits of requests.
@@ -297,6 +401,8 @@ impl Config {
     pub(crate) fn other_limits(&self) -> Vec<(&'static str, u64)> {
         let limits = &self.limits;
         vec![
+            ("max_files_per_run", limits.max_files_per_run),
+            ("max_running_workflow_jobs", self.slots().workflow_jobs.into()),
             ("request_timeout_secs", limits.request_timeout_secs),
             ("idle_timeout_secs", limits.idle_timeout_secs),
             ("task_memory_bytes", limits.task_memory_bytes),
@@ -312,6 +418,16 @@ impl Config {
             ("max_table_cells", limits.max_table_cells),
         ]
     }
+}
+
+/// A network; a single address stands for itself.
+fn cidr(text: &str) -> Result<IpNet, ConfigError> {
+    let net = text.parse::<IpNet>().ok();
+    net.or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from))
+        .ok_or_else(|| ConfigError::Invalid {
+            name: "egress.danger_allow_cidrs",
+            problem: format!("`{text}` is no network such as `10.1.0.0/16`"),
+        })
 }
 
 fn location(name: &'static str, url: &str, scheme: &str, default: &Path) -> Result<PathBuf, ConfigError> {
@@ -351,6 +467,37 @@ mod tests {
         let mut config = defaults();
         config.store.url = "mysql://db".into();
         assert!(config.check().unwrap_err().to_string().contains("store.url"));
+    }
+
+    #[test]
+    fn keys_networks_and_directories_are_checked_at_the_start() {
+        let with = |name: &str, value: figment::value::Value| -> Result<Config, ConfigError> {
+            let figment = Figment::from(Toml::string(DEFAULTS)).merge((name, value));
+            let config: Config = figment.extract().map_err(|error| ConfigError::Read(Box::new(error)))?;
+            config.check().map(|()| config)
+        };
+        for key in [
+            "00".repeat(32),
+            format!(" {} ", "AbCd".repeat(16)),
+            format!("{}=", "A".repeat(43)),
+        ] {
+            assert!(with("secrets.key", key.into()).unwrap().vault_key().unwrap().is_some());
+        }
+        for key in ["short".to_owned(), "0".repeat(63), "A".repeat(44)] {
+            let error = with("secrets.key", key.clone().into()).unwrap_err().to_string();
+            assert!(error.contains("secrets.key") && !error.contains(&key), "{error}");
+        }
+        let allowed = with(
+            "egress.danger_allow_cidrs",
+            vec!["127.0.0.1", "10.0.0.0/8", "fd00::/8"].into(),
+        );
+        assert_eq!(allowed.unwrap().environment().unwrap().egress.policy().allow.len(), 3);
+        for net in ["10.0.0.0/33", "localhost", "", "0.0.0.0/-1"] {
+            let error = with("egress.danger_allow_cidrs", vec![net].into()).unwrap_err();
+            assert!(error.to_string().contains("danger_allow_cidrs"));
+        }
+        assert!(with("connectors.local_roots", vec!["relative/path"].into()).is_err());
+        assert!(with("connectors.local_roots", vec!["/srv/in"].into()).is_ok());
     }
 
     #[test]

@@ -33,6 +33,8 @@ enum Command {
     Serve(commands::serve::Args),
     /// Partition files without a server and print the elements.
     Partition(commands::partition::Args),
+    /// Run every file of a source to a destination, without a server.
+    Run(commands::run::Args),
     /// Create and list accounts.
     #[command(subcommand)]
     Accounts(commands::access::Accounts),
@@ -90,6 +92,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
             flags.listen = args.listen;
             commands::serve::run(&Config::load(&flags)?)
         }
+        Command::Run(args) => commands::run::run(&args, &Config::load(&flags)?),
         Command::Partition(args) => commands::partition::run(args, &Config::load(&flags)?),
         Command::Accounts(command) => commands::access::accounts(command, &Config::load(&flags)?),
         Command::Workspaces(command) => commands::access::workspaces(command, &Config::load(&flags)?),

@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use docmill_engine::Runner;
+use docmill_engine::{Runner, Vault};
 use docmill_sandbox::{Sandbox, SandboxConfig};
 use docmill_store::sqlite::SqliteStore;
 use rand::TryRngCore;
@@ -37,7 +37,16 @@ pub(crate) async fn store(config: &Config) -> Result<SqliteStore, Failure> {
     if let Some(folder) = database.parent() {
         create_dir_all(folder).map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
     }
-    Ok(SqliteStore::open(&database, config.limits.max_running_local_jobs).await?)
+    Ok(SqliteStore::open(&database, config.slots()).await?)
+}
+
+/// The vault of connectors' secrets.
+pub(crate) fn vault(config: &Config) -> Result<Vault, Failure> {
+    let key = match config.vault_key()? {
+        Some(key) => key.to_vec(),
+        None => secret(&config.data_dir, "secrets.key")?,
+    };
+    Ok(Vault::new(&key)?)
 }
 
 fn create_private_dir(dir: &Path) -> Result<(), Failure> {

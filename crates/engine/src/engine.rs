@@ -6,7 +6,7 @@ use std::time::Duration;
 use docmill_connectors::Environment;
 use docmill_model::chain::NodeChain;
 use docmill_model::ids::{FileId, JobId, WorkflowId, WorkspaceId};
-use docmill_model::job::{JobStatus, JobType};
+use docmill_model::job::{JobStatus, JobType, ListingState};
 use docmill_model::limits::ParseLimits;
 use docmill_model::time::{Micros, SECOND};
 use docmill_store::blob::BlobStore;
@@ -308,6 +308,11 @@ pub(crate) fn as_accepted(job: &NewJob, at: Micros) -> Job {
         file_ids: job.files.iter().map(|file| file.id).collect(),
         outputs: Vec::new(),
         from_sources: job.run.as_ref().is_some_and(|run| !run.sources.is_empty()),
+        listing: job
+            .run
+            .as_ref()
+            .filter(|run| !run.sources.is_empty())
+            .map(|_| ListingState::Open),
         destinations: job.run.as_ref().map(|run| run.destinations.clone()).unwrap_or_default(),
         files_unchanged: 0,
     }

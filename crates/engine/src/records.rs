@@ -6,12 +6,12 @@ use sha2::{Digest, Sha256};
 /// Names a document of a workflow at every destination: the same on every run for the same object of the
 /// same source, so that a later run replaces what an earlier one wrote. 64 hexadecimal characters.
 pub fn record_id(workflow: WorkflowId, source: ConnectorId, locator: &str) -> String {
-    digest(&[&workflow.to_string(), &source.to_string(), locator])
+    record_id_of(&[&workflow.to_string(), &source.to_string(), locator])
 }
 
 /// Names an uploaded file at every destination.
 pub(crate) fn upload_record_id(workflow: WorkflowId, file: FileId) -> String {
-    digest(&[&workflow.to_string(), &file.to_string()])
+    record_id_of(&[&workflow.to_string(), &file.to_string()])
 }
 
 /// The name an uploaded file has at destinations: names of uploads need not differ, so the file's id
@@ -20,7 +20,9 @@ pub(crate) fn upload_record_name(file: FileId, name: &str) -> String {
     format!("{file}/{name}")
 }
 
-fn digest(parts: &[&str]) -> String {
+/// Names a document by whatever tells it apart from all others: the same parts, the same document. 64
+/// hexadecimal characters.
+pub fn record_id_of(parts: &[&str]) -> String {
     let mut hash = Sha256::new_with_prefix("docmill-record");
     for part in parts {
         hash.update([0]);

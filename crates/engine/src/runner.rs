@@ -112,6 +112,30 @@ impl Runner {
     }
 }
 
+#[cfg(test)]
+impl Runner {
+    /// A pool that has a function of the test do the work of child processes.
+    pub(crate) fn pretending(
+        slots: usize,
+        act: impl Fn(&TaskRequest, &Bytes, &CancelFlag) -> Result<RunOutput, RunFailure> + Send + Sync + 'static,
+    ) -> Self {
+        let (queue, work) = mpsc::channel::<Work>();
+        let work = Arc::new(Mutex::new(work));
+        let act = Arc::new(act);
+        for _ in 0..slots {
+            let (act, work) = (act.clone(), work.clone());
+            thread::spawn(move || {
+                loop {
+                    let next = work.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                    let Ok(next) = next else { return };
+                    let _ = next.reply.send(act(&next.request, &next.input, &next.cancel));
+                }
+            });
+        }
+        Self { queue, slots }
+    }
+}
+
 fn run(sandbox: &Sandbox, work: &Work) -> Result<RunOutput, RunFailure> {
     if work.cancel.is_cancelled() {
         return Err(RunFailure::Cancelled);

@@ -86,6 +86,16 @@ impl RunningFiles {
         self.lock().get(&file).map(|entry| entry.progress)
     }
 
+    /// How far the files of a job are that are being processed here.
+    pub fn of_job(&self, job: JobId) -> Vec<FileProgress> {
+        let files = self.lock();
+        files
+            .values()
+            .filter(|entry| entry.job == job)
+            .map(|entry| entry.progress)
+            .collect()
+    }
+
     pub(crate) fn cancel_job(&self, job: JobId) {
         for entry in self.lock().values().filter(|entry| entry.job == job) {
             entry.cancel.cancel();

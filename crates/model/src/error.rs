@@ -50,7 +50,7 @@ codes! {
     /// The node chain is not one docmill can run.
     ChainInvalid = "chain_invalid", 422, "`detail` says which node and why";
     /// The body is of a type the operation does not take.
-    UnsupportedMediaType = "unsupported_media_type", 415, "send multipart/form-data, or application/x-www-form-urlencoded without files";
+    UnsupportedMediaType = "unsupported_media_type", 415, "the message says which content type the operation takes";
     /// More files than a job may have.
     TooManyFiles = "too_many_files", 422, "split the files over several jobs, or raise `limits.max_files_per_job`";
     /// A file larger than allowed.

@@ -51,6 +51,18 @@ text_enum! {
 }
 
 text_enum! {
+    /// How far a run is in finding out its files.
+    ListingState {
+        /// Its sources are not listed to the end.
+        Open = "open",
+        /// They are.
+        Complete = "complete",
+        /// They could not be listed, for good.
+        Failed = "failed",
+    }
+}
+
+text_enum! {
     /// A job event.
     EventType {
         /// Accepted.

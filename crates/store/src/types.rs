@@ -3,7 +3,7 @@
 use docmill_model::chain::NodeChain;
 use docmill_model::connector::SourceObject;
 use docmill_model::ids::{AccountId, ConnectorId, EventId, FileId, JobId, KeyId, NodeId, WorkflowId, WorkspaceId};
-use docmill_model::job::{EventType, JobStatus, JobType, TaskState};
+use docmill_model::job::{EventType, JobStatus, JobType, ListingState, TaskState};
 use docmill_model::time::Micros;
 use docmill_model::{Code, Warning};
 use serde_json::Value;
@@ -189,6 +189,8 @@ pub struct Job {
     /// Whether its files come from a source. Then `file_ids` and `outputs` are empty: there may be a
     /// million, and [`crate::Store::job_files`] gives them page by page.
     pub from_sources: bool,
+    /// How far the listing of its sources is; none when it has none.
+    pub listing: Option<ListingState>,
     /// Where outputs go; empty: they are kept for download.
     pub destinations: Vec<ConnectorId>,
     /// Files that had not changed since the workflow last processed them and were left alone.

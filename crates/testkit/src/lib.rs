@@ -11,6 +11,7 @@ use std::process::Command;
 
 pub use emulators::{Azurite, GcsEmulator, Moto};
 pub use postgres::Postgres;
+pub use process::free_port;
 pub use smtp::{ReceivedMail, SmtpServer};
 
 /// The top of the workspace.

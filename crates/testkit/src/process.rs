@@ -13,8 +13,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(crate) struct Process(Child);
 
-/// A port nobody listens on now.
-pub(crate) fn free_port() -> u16 {
+/// A port of the loopback interface that nobody listens on now.
+///
+/// # Panics
+/// When there is none.
+pub fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     listener.local_addr().expect("its address").port()
 }

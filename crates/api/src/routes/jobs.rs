@@ -8,7 +8,7 @@ use docmill_model::chain::{NodeChain, Problem, parse};
 use docmill_model::ids::JobId;
 use docmill_model::job::{JobStatus, JobType};
 use docmill_model::template;
-use docmill_store::{DeleteOutcome, Job, JobFilter};
+use docmill_store::{DeleteOutcome, FilePage, Job, JobFile, JobFilter, Principal};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use utoipa::IntoParams;
@@ -18,10 +18,13 @@ use crate::auth::Caller;
 use crate::dto::{CancelResult, CreateJobForm, ErrorBody, JobDetails, JobFailedFiles, JobInformation};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{Params, PathId};
+use crate::query::Query;
 use crate::upload;
 
-/// Jobs a list holds at most, newest first.
+/// Jobs or files a list holds at most.
 const MAX_LISTED: u32 = 10_000;
+/// Files of a run that are told unless the request says how many.
+const LISTED_FILES: u32 = 1_000;
 
 /// Create a job from local files and a chain of nodes.
 #[utoipa::path(post, path = "/jobs", tag = "jobs", operation_id = "create_job",
@@ -62,7 +65,7 @@ pub(crate) async fn create(
 
 /// The answer about a job that was just accepted. Nothing that goes wrong from here on makes it an error:
 /// the client would send the job a second time.
-async fn accepted(app: &App, principal: &docmill_store::Principal, accepted: Job) -> JobInformation {
+pub(crate) async fn accepted(app: &App, principal: &Principal, accepted: Job) -> JobInformation {
     let job = match app.engine.store().job(principal.workspace, accepted.id).await {
         Ok(Some(job)) => job,
         Ok(None) => accepted,
@@ -205,39 +208,67 @@ pub(crate) async fn get(
 
 /// Get a job's progress, file by file.
 #[utoipa::path(get, path = "/jobs/{job_id}/details", tag = "jobs", operation_id = "get_job_details",
-    params(("job_id" = String, Path)),
+    params(("job_id" = String, Path),
+        ("offset" = Option<u64>, Query, description = "Files to leave out at the start; 0 by default."),
+        ("limit" = Option<u32>, Query, description = "Files to tell at most, 1 to 10000; by default all, of a run that reads from sources 1000.")),
     responses((status = 200, body = JobDetails), (status = "4XX", body = ErrorBody)))]
 pub(crate) async fn details(
     State(app): State<App>,
     Caller(principal): Caller,
     PathId(id): PathId<JobId>,
+    query: Query,
 ) -> ApiResult<Json<JobDetails>> {
+    let (offset, limit) = page(query)?;
     let job = find(&app, &principal, id).await?;
-    let files = app
-        .engine
-        .store()
-        .job_files(principal.workspace, id)
-        .await?
-        .ok_or_else(job_not_found)?;
-    Ok(Json(JobDetails::new(&job, &files, app.engine.running())))
+    let wanted = FilePage {
+        failed_only: false,
+        offset,
+        limit: limit.unwrap_or(LISTED_FILES),
+    };
+    // Counts of nodes come from all files, where there can't be too many.
+    let read = if job.from_sources { wanted } else { FilePage::ALL };
+    let files = files(&app, &principal, id, read).await?;
+    let details = JobDetails::new(&job, &files, app.engine.running());
+    Ok(Json(if job.from_sources {
+        details
+    } else {
+        details.page(offset, limit.unwrap_or(u32::MAX))
+    }))
 }
 
 /// Get the files of a job that failed, with the reasons.
 #[utoipa::path(get, path = "/jobs/{job_id}/failed-files", tag = "jobs", operation_id = "get_job_failed_files",
-    params(("job_id" = String, Path)),
+    params(("job_id" = String, Path),
+        ("offset" = Option<u64>, Query, description = "Files to leave out at the start; 0 by default."),
+        ("limit" = Option<u32>, Query, description = "Files to tell at most, 1 to 10000 (default).")),
     responses((status = 200, body = JobFailedFiles), (status = "4XX", body = ErrorBody)))]
 pub(crate) async fn failed_files(
     State(app): State<App>,
     Caller(principal): Caller,
     PathId(id): PathId<JobId>,
+    query: Query,
 ) -> ApiResult<Json<JobFailedFiles>> {
-    let files = app
-        .engine
-        .store()
-        .job_files(principal.workspace, id)
-        .await?
-        .ok_or_else(job_not_found)?;
-    Ok(Json(files.into()))
+    let (offset, limit) = page(query)?;
+    let page = FilePage {
+        failed_only: true,
+        offset,
+        limit: limit.unwrap_or(MAX_LISTED),
+    };
+    Ok(Json(files(&app, &principal, id, page).await?.into()))
+}
+
+/// `offset` and `limit` of a list of files.
+fn page(mut query: Query) -> ApiResult<(u64, Option<u32>)> {
+    let offset = query.integer("offset", 0, u32::MAX.into());
+    let limit = query.integer("limit", 1, MAX_LISTED.into());
+    query.finish()?;
+    let limit = limit.map(|limit| u32::try_from(limit).unwrap_or(MAX_LISTED));
+    Ok((offset.unwrap_or(0), limit))
+}
+
+async fn files(app: &App, principal: &Principal, id: JobId, page: FilePage) -> ApiResult<Vec<JobFile>> {
+    let files = app.engine.store().job_files(principal.workspace, id, page).await?;
+    files.ok_or_else(job_not_found)
 }
 
 /// Cancel a job. One that has ended stays as it is.
@@ -281,8 +312,11 @@ pub(crate) async fn retry(
         .await
         .map_err(|error| match error {
             RetryError::NotFound => job_not_found(),
-            RetryError::NotEnded | RetryError::NothingFailed => {
+            RetryError::NotEnded | RetryError::NothingFailed | RetryError::TooMany => {
                 ApiError::new(Code::JobStateConflict, error.to_string())
+            }
+            RetryError::WorkflowGone | RetryError::WorkflowInactive => {
+                ApiError::new(Code::WorkflowStateConflict, error.to_string())
             }
             RetryError::Store(error) => error.into(),
         })?;
@@ -312,7 +346,7 @@ pub(crate) fn job_not_found() -> ApiError {
     ApiError::not_found("Job")
 }
 
-async fn find(app: &App, principal: &docmill_store::Principal, id: JobId) -> ApiResult<Job> {
+async fn find(app: &App, principal: &Principal, id: JobId) -> ApiResult<Job> {
     app.engine
         .store()
         .job(principal.workspace, id)

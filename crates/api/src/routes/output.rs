@@ -7,7 +7,7 @@ use axum::response::Response;
 use docmill_model::Code;
 use docmill_model::ids::{FileId, JobId, NodeId};
 use docmill_model::job::TaskState;
-use docmill_store::StoreError;
+use docmill_store::{FilePage, StoreError};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -65,17 +65,28 @@ pub(crate) async fn download(
     Ok(response)
 }
 
+/// Why there is no output.
 async fn why_missing(app: &App, principal: &docmill_store::Principal, job: JobId, file: FileId) -> ApiResult<ApiError> {
-    let files = app
-        .engine
-        .store()
-        .job_files(principal.workspace, job)
-        .await?
-        .ok_or_else(job_not_found)?;
+    let store = app.engine.store();
+    let record = store.job(principal.workspace, job).await?.ok_or_else(job_not_found)?;
+    if record.from_sources {
+        // Among a million files this one is not looked for.
+        return Ok(ApiError::new(
+            Code::OutputNotReady,
+            "the run has no such output: the file is not done, or failed, or its output went to the workflow's \
+             destinations, and then none is kept for download",
+        ));
+    }
+    let files = store.job_files(principal.workspace, job, FilePage::ALL).await?;
+    let files = files.ok_or_else(job_not_found)?;
     let Some(file) = files.iter().find(|f| f.id == file) else {
         return Ok(ApiError::not_found("File"));
     };
     Ok(match (file.state, &file.error) {
+        (TaskState::Succeeded, _) if !record.destinations.is_empty() => ApiError::new(
+            Code::OutputNotReady,
+            "the file's output went to the workflow's destinations, and none is kept for download",
+        ),
         (TaskState::Succeeded, _) => ApiError::not_found("Node"),
         (_, Some((code, message))) => ApiError::new(
             Code::OutputNotReady,

@@ -42,8 +42,8 @@ impl Destination for LocalDestination {
     async fn put(&self, document: &Document) -> Result<()> {
         let root = self.root.clone();
         let key = object_name(&document.record_id, &document.name);
-        let short: String = document.record_id.chars().take(32).collect();
-        let temporary = format!("{OWN_PREFIX}{short}.tmp");
+        // One name a document, so that a crash leaves at most one such file, which the next try removes.
+        let temporary = format!("{OWN_PREFIX}{}.tmp", document.record_id);
         let elements = document.elements.clone();
         blocking(move || {
             let parts = parts(&key);

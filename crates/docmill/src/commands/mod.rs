@@ -3,5 +3,6 @@
 pub(crate) mod access;
 pub(crate) mod doctor;
 pub(crate) mod partition;
+pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod settings;

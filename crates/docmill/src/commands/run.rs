@@ -12,7 +12,7 @@ use docmill_connectors::{
 };
 use docmill_egress::{Egress, Policy};
 use docmill_engine::protocol::TaskRequest;
-use docmill_engine::{RunFailure, Runner, with_retries};
+use docmill_engine::{RunFailure, Runner, patiently, record_id_of};
 use docmill_model::chain::{NodeChain, Problem, parse};
 use docmill_model::connector::{ConnectorRole, SourceObject};
 use futures_util::StreamExt;
@@ -76,7 +76,11 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<ExitCode, Failure> {
             config: config.clone(),
             runner,
         };
-        transfer.source.check().await.map_err(|error| format!("source: {error}"))?;
+        transfer
+            .source
+            .check()
+            .await
+            .map_err(|error| format!("source: {error}"))?;
         transfer
             .destination
             .check()
@@ -185,7 +189,16 @@ fn value(fields: &[Field], name: &str, text: &str) -> Result<Value, Failure> {
 /// What names the source in record ids: its settings without secrets and without those that say how, not
 /// where.
 fn origin(kind: &str, config: &Map<String, Value>) -> String {
-    const WHERE: [&str; 8] = ["path", "remote_url", "endpoint_url", "host", "port", "database", "table_name", "id_column"];
+    const WHERE: [&str; 8] = [
+        "path",
+        "remote_url",
+        "endpoint_url",
+        "host",
+        "port",
+        "database",
+        "table_name",
+        "id_column",
+    ];
     let mut origin = kind.to_owned();
     for name in WHERE {
         if let Some(value) = config.get(name) {
@@ -228,14 +241,20 @@ impl Transfer {
             .buffer_unordered(at_once);
         while let Some(next) = ended.next().await {
             match next {
-                Ok(Ended { name, result: Ok((count, warnings)) }) => {
+                Ok(Ended {
+                    name,
+                    result: Ok((count, warnings)),
+                }) => {
                     done += 1;
                     elements += count;
                     for warning in warnings {
                         bar.suspend(|| eprintln!("warning: {name}: {warning}"));
                     }
                 }
-                Ok(Ended { name, result: Err(reason) }) => {
+                Ok(Ended {
+                    name,
+                    result: Err(reason),
+                }) => {
                     failed += 1;
                     bar.suspend(|| eprintln!("error: {name}: {reason}"));
                 }
@@ -264,8 +283,8 @@ impl Transfer {
 
     async fn transfer(&self, object: SourceObject) -> Result<(u64, Vec<String>), String> {
         let told = |error: ConnectorError| format!("{error} [{}]", error.code());
-        let record_id = docmill_engine::record_id(&["run", &self.origin, &object.locator]);
-        let input = with_retries(|| self.source.fetch(&object, self.config.limits.max_file_bytes))
+        let record_id = record_id_of(&["run", &self.origin, &object.locator]);
+        let input = patiently(|| self.source.fetch(&object, self.config.limits.max_file_bytes))
             .await
             .map_err(told)?;
         let request = TaskRequest::of_object(&object, &record_id, self.chain.clone(), self.config.parse_limits());
@@ -279,7 +298,7 @@ impl Transfer {
             name: object.name.clone(),
             elements: output.outputs.last().cloned().unwrap_or_default(),
         };
-        with_retries(|| self.destination.put(&document)).await.map_err(told)?;
+        patiently(|| self.destination.put(&document)).await.map_err(told)?;
         let warnings = output.warnings.into_iter().map(|warning| warning.message).collect();
         Ok((output.elements, warnings))
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use docmill_api::{ApiConfig, TokenSigner};
+use docmill_connectors::Environment;
 use docmill_engine::{Engine, access, now};
 use docmill_model::ids::WorkspaceId;
 use docmill_store::Store;
@@ -71,7 +72,10 @@ pub(crate) fn run(config: &Config) -> Result<ExitCode, Failure> {
                 config.server.listen
             )
         })?;
-        let engine = Engine::new(store.clone(), blobs, runner, config.engine_config());
+        let environment = config.environment()?;
+        warn_of_dangers(config, &environment);
+        let vault = setup::vault(config)?;
+        let engine = Engine::new(store.clone(), blobs, runner, environment, vault, config.engine_config());
         let api = ApiConfig {
             key_headers: config
                 .auth
@@ -125,6 +129,24 @@ pub(crate) fn run(config: &Config) -> Result<ExitCode, Failure> {
         tracing::info!("stopped");
         Ok(ExitCode::SUCCESS)
     })
+}
+
+/// Says what connectors may reach that they usually may not.
+fn warn_of_dangers(config: &Config, environment: &Environment) {
+    let policy = environment.egress.policy();
+    if !policy.allow.is_empty() {
+        tracing::warn!(networks = ?config.egress.danger_allow_cidrs,
+            "whoever may create connectors can reach these networks (setting `egress.danger_allow_cidrs`)");
+    }
+    if policy.allow_http {
+        tracing::warn!("connectors may use plain http (setting `egress.allow_http`)");
+    }
+    if environment.ambient_credentials {
+        tracing::warn!(
+            "whoever may create connectors can use this machine's cloud credentials \
+             (setting `connectors.allow_ambient_credentials`)"
+        );
+    }
 }
 
 /// Makes the default account, workspace and key.

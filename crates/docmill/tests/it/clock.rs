@@ -15,6 +15,7 @@ use crate::kit::{Client, Server, partition_node, until};
 const OBJECTS: usize = 120;
 
 async fn put(moto: &Moto, path: &str, body: String) {
+    crate::kit::install_cryptography();
     let answer = reqwest::Client::new()
         .put(format!("{}/{path}", moto.endpoint()))
         .body(body)
@@ -61,7 +62,10 @@ fn directory(root: &Path) -> BTreeMap<String, Vec<String>> {
     for entry in std::fs::read_dir(root.join("pages")).expect("the folder").flatten() {
         let bytes = std::fs::read(entry.path()).expect("readable");
         let elements: Vec<Value> = serde_json::from_slice(&bytes).expect("JSON");
-        let texts = elements.iter().map(|element| text(&element["text"]).to_owned()).collect();
+        let texts = elements
+            .iter()
+            .map(|element| text(&element["text"]).to_owned())
+            .collect();
         found.insert(entry.file_name().to_string_lossy().into_owned(), texts);
     }
     found
@@ -79,7 +83,12 @@ async fn scheduled_workflows_run_twice_through_a_kill_without_doubles() {
     let (moto, postgres) = (Moto::start(), Postgres::start());
     put(&moto, "library", String::new()).await;
     for number in 0..OBJECTS {
-        put(&moto, &format!("library/in/pages/{number:03}.html"), page(number, "first")).await;
+        put(
+            &moto,
+            &format!("library/in/pages/{number:03}.html"),
+            page(number, "first"),
+        )
+        .await;
     }
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("out");
@@ -102,7 +111,7 @@ async fn scheduled_workflows_run_twice_through_a_kill_without_doubles() {
         &client,
         "/destinations",
         json!({"name": "table", "type": "postgres", "config": {
-            "host": "127.0.0.1", "port": postgres.port(), "database": Postgres::USER, "username": Postgres::USER,
+            "host": "127.0.0.1", "port": postgres.port(), "database": Postgres::DATABASE, "username": Postgres::USER,
             "password": Postgres::PASSWORD, "table_name": "elements", "batch_size": 50, "create_table": true}}),
     )
     .await;

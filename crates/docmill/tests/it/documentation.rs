@@ -66,7 +66,14 @@ async fn the_operations_are_these() {
         .collect();
     found.sort();
     let mut expected = [
+        "DELETE /destinations/{destination_id}",
         "DELETE /jobs/{job_id}",
+        "DELETE /sources/{source_id}",
+        "DELETE /workflows/{workflow_id}",
+        "GET /connectors",
+        "GET /destinations",
+        "GET /destinations/{destination_id}",
+        "GET /destinations/{destination_id}/connection-check",
         "GET /jobs",
         "GET /jobs/{job_id}",
         "GET /jobs/{job_id}/details",
@@ -77,12 +84,26 @@ async fn the_operations_are_these() {
         "GET /livez",
         "GET /metrics",
         "GET /readyz",
+        "GET /sources",
+        "GET /sources/{source_id}",
+        "GET /sources/{source_id}/connection-check",
         "GET /templates",
         "GET /templates/{template_id}",
+        "GET /workflows",
+        "GET /workflows/{workflow_id}",
         "POST /auth/token",
+        "POST /destinations",
+        "POST /destinations/{destination_id}/connection-check",
         "POST /jobs",
         "POST /jobs/{job_id}/cancel",
         "POST /jobs/{job_id}/retry",
+        "POST /sources",
+        "POST /sources/{source_id}/connection-check",
+        "POST /workflows",
+        "POST /workflows/{workflow_id}/run",
+        "PUT /destinations/{destination_id}",
+        "PUT /sources/{source_id}",
+        "PUT /workflows/{workflow_id}",
     ];
     expected.sort_unstable();
     assert_eq!(found, expected);

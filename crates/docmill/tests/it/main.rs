@@ -2,6 +2,8 @@
 
 mod access;
 mod cli;
+mod clock;
+mod connectors;
 mod corpus;
 mod crash;
 mod documentation;
@@ -15,4 +17,10 @@ mod names;
 mod outcomes;
 mod paths;
 mod requests;
+mod run;
+mod runs;
+mod schedules;
+mod secrets;
 mod slow;
+mod workflow_list;
+mod workflows;

@@ -1,23 +1,39 @@
 //! One interface under three mounts, with and without a slash, and what other methods get.
 
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::access::operations;
 use crate::kit::client::{file_ids, text};
 use crate::kit::documents::html;
-use crate::kit::{File, Server, partition_only};
+use crate::kit::{File, Folders, Server, custom_workflow, partition_only};
 
 const MOUNTS: [&str; 3] = ["", "/api/v1", "/api/v1/api/v1"];
 
 #[tokio::test]
 async fn every_operation_answers_under_every_mount_with_and_without_a_slash() {
-    let server = Server::start().await;
+    let folders = Folders::new();
+    let server = folders.server().await;
     let client = server.client();
     let job = client
         .run(&partition_only(), &[File::new("a.html", html("mounts", 2))])
         .await;
     let (id, file) = (text(&job["id"]), &file_ids(&job)[0]);
+    let local = json!({"name": "n", "type": "local", "config": {"path": folders.folder("x")}});
+    let workflow = client.workflow(&custom_workflow("w")).await;
+    let objects = [
+        ("{job_id}", id.to_owned()),
+        ("{template_id}", "hi_res_partition".to_owned()),
+        ("{workflow_id}", text(&workflow["id"]).to_owned()),
+        ("{source_id}", client.local("source", &folders.folder("x")).await),
+        (
+            "{destination_id}",
+            client.local("destination", &folders.folder("x")).await,
+        ),
+    ];
+    for (role, (_, id)) in [("sources", &objects[3]), ("destinations", &objects[4])] {
+        client.post(&format!("/{role}/{id}/connection-check")).await;
+    }
     let mut paths: Vec<_> = operations(&client).await;
     paths.push((Method::GET, "/openapi.json".into()));
     paths.push((Method::GET, "/docs".into()));
@@ -25,28 +41,33 @@ async fn every_operation_answers_under_every_mount_with_and_without_a_slash() {
         let mut answers = Vec::new();
         for mount in MOUNTS {
             for slash in ["", "/"] {
-                let path = path
-                    .replace("{job_id}", id)
-                    .replace("{template_id}", "hi_res_partition");
+                // Deleting would work once only.
+                let id_of_none = "01980000-0000-7000-8000-00000000abcd";
+                let mut path = path.clone();
+                for (place, id) in &objects {
+                    path = path.replace(place, if method == Method::DELETE { id_of_none } else { id });
+                }
                 let query = if path.ends_with("download") {
                     format!("?file_id={file}")
                 } else {
                     String::new()
                 };
-                // Deleting would work once only.
-                let id_of_none = "01980000-0000-7000-8000-00000000abcd";
-                let path = if method == Method::DELETE {
-                    path.replace(id, id_of_none)
-                } else {
-                    path
-                };
                 let url = format!("{mount}{path}{slash}{query}");
-                let mut request = client.request(method.clone(), &url);
-                if method == Method::POST && path == "/jobs" {
-                    request = request
+                let request = client.request(method.clone(), &url);
+                let json = |body: &Value| {
+                    let request = client.request(method.clone(), &url);
+                    request
+                        .header("content-type", "application/json")
+                        .body(body.to_string())
+                };
+                let request = match (method.as_str(), path.as_str()) {
+                    ("POST", "/jobs") => request
                         .header("content-type", "application/x-www-form-urlencoded")
-                        .body(format!("request_data={}", urlencode(&partition_only().to_string())));
-                }
+                        .body(format!("request_data={}", urlencode(&partition_only().to_string()))),
+                    ("POST", "/workflows") => json(&custom_workflow("w")),
+                    ("POST", "/sources" | "/destinations") | ("PUT", _) => json(&local),
+                    _ => request,
+                };
                 answers.push((url, client.send(request).await.status));
             }
         }
@@ -54,6 +75,8 @@ async fn every_operation_answers_under_every_mount_with_and_without_a_slash() {
             ("DELETE", _) => 404,
             // No file of the job failed.
             (_, "/jobs/{job_id}/retry") => 409,
+            (_, "/workflows/{workflow_id}/run") => 202,
+            ("POST", path) if path.ends_with("/connection-check") => 202,
             _ => 200,
         };
         assert!(

@@ -114,6 +114,13 @@ fn read_cron(text: &str) -> Result<Cron, ScheduleError> {
     if let Some(other) = text.chars().find(|c| !allowed(*c)) {
         return Err(wrong(&format!("`{}` has no place in one", other.escape_default())));
     }
+    if text
+        .split_ascii_whitespace()
+        .flat_map(|field| field.split(','))
+        .any(str::is_empty)
+    {
+        return Err(wrong("there is nothing before, after or between commas"));
+    }
     CronParser::builder()
         .seconds(Seconds::Disallowed)
         .year(Year::Disallowed)

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use docmill_connectors::{ErrorKind, Result as ConnectorResult};
+use docmill_model::chain::NodeChain;
 use docmill_model::connector::SourceObject;
 use docmill_model::document::WarningCode;
 use docmill_model::ids::ConnectorId;
@@ -130,7 +131,10 @@ fn unchanged(content_hash: Option<String>) -> FileOutcome {
 
 /// What a child process is told about a file.
 pub(super) fn request(claim: &Claim, limits: &ParseLimits) -> TaskRequest {
-    let mut request = TaskRequest {
+    if let FileInput::Source { object, .. } = &claim.input {
+        return TaskRequest::of_object(object, &record(claim).0, claim.chain.clone(), limits.clone());
+    }
+    TaskRequest {
         filename: Some(claim.name.clone()),
         content_type: claim.content_type.clone(),
         chain: claim.chain.clone(),
@@ -139,20 +143,28 @@ pub(super) fn request(claim: &Claim, limits: &ParseLimits) -> TaskRequest {
         last_modified: None,
         file_directory: None,
         data_source: None,
-    };
-    if let FileInput::Source { object, .. } = &claim.input {
+    }
+}
+
+impl TaskRequest {
+    /// What a child process is told about an object of a source. With the record id as scope its elements
+    /// have the same ids on every run.
+    pub fn of_object(object: &SourceObject, record_id: &str, chain: NodeChain, limits: ParseLimits) -> Self {
         let (folder, name) = match object.name.rsplit_once('/') {
             Some((folder, name)) => (Some(folder), name),
             None => (None, object.name.as_str()),
         };
-        request.filename = Some(name.to_owned());
-        request.file_directory = folder.filter(|folder| !folder.is_empty()).map(str::to_owned);
-        request.content_type = object.content_type.clone().or(request.content_type);
-        request.scope = record(claim).0;
-        request.last_modified = object.data_source.get("date_modified").and_then(wall_time);
-        request.data_source = Some(with_date_processed(&object.data_source));
+        Self {
+            filename: Some(name.to_owned()),
+            content_type: object.content_type.clone(),
+            chain,
+            limits,
+            scope: record_id.to_owned(),
+            last_modified: object.data_source.get("date_modified").and_then(wall_time),
+            file_directory: folder.filter(|folder| !folder.is_empty()).map(str::to_owned),
+            data_source: Some(with_date_processed(&object.data_source)),
+        }
     }
-    request
 }
 
 /// What a source tells of an object, with the time of processing: seconds since 1970, as dates of objects

@@ -21,6 +21,7 @@ use crate::runner::{RunFailure, RunOutput};
 use crate::running::Cancel;
 use delivery::Delivery;
 use input::{Input, Start};
+pub use patience::patiently;
 
 /// Longest time between two looks for files to claim, should a wake-up get lost.
 const POLL: Duration = Duration::from_secs(1);

@@ -14,8 +14,11 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// Time one try may take.
 const TRY_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Runs an operation, and again when it failed in a way that may pass.
-pub(super) async fn patiently<T, F: Future<Output = Result<T>>>(mut operation: impl FnMut() -> F) -> Result<T> {
+/// Runs an operation of a connector, and again, with pauses, when it failed in a way that may pass.
+///
+/// # Errors
+/// The last try's.
+pub async fn patiently<T, F: Future<Output = Result<T>>>(mut operation: impl FnMut() -> F) -> Result<T> {
     let mut pause = PAUSE;
     let mut tries = 0;
     loop {

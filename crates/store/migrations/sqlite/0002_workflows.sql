@@ -138,3 +138,8 @@ CREATE TABLE processed_objects (
     seen_by      INTEGER NOT NULL, -- seq of the last job that listed it
     PRIMARY KEY (workflow_id, source_id, locator)
 ) STRICT;
+
+-- Deleted workflows whose processed objects are still to be removed.
+CREATE TABLE forgotten_workflows (
+    workflow_id TEXT NOT NULL PRIMARY KEY
+) STRICT;

@@ -9,6 +9,7 @@ use docmill_model::time::Micros;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
+use super::deletion::forget_processed;
 use super::lifecycle::{admit, count_ended};
 use super::listings::give_all_back;
 use super::rows::{count, id, input, json, parse_id, to_json};
@@ -180,6 +181,7 @@ impl SqliteStore {
                         count_ended(db, parse_id(&job)?, 0, 0, slots, now).await?;
                         touched += 1;
                     }
+                    forget_processed(db).await?;
                     let waiting = "SELECT DISTINCT account_id, stored FROM jobs WHERE status = 'SCHEDULED'";
                     for row in sqlx::query(waiting).fetch_all(&mut *db).await? {
                         let (account, stored) = (row.try_get("account_id")?, row.try_get("stored")?);

@@ -1,17 +1,17 @@
-//! Jobs: creation, reading, stopping and deletion.
+//! Jobs: creation, reading and stopping.
 
 use std::collections::HashMap;
 
 use docmill_model::ids::{AccountId, FileId, JobId, NodeId, WorkspaceId};
-use docmill_model::job::{EventType, JobStatus, JobType, TaskState};
+use docmill_model::job::{EventType, JobStatus, JobType, ListingState, TaskState};
 use docmill_model::time::Micros;
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
 use super::SqliteStore;
-use super::lifecycle::{admit, check_original, check_workflow, delete, insert, stop};
+use super::lifecycle::{admit, check_original, check_workflow, insert, stop};
 use super::rows::{code, count, id, input, json, word};
-use crate::{DeleteOutcome, Event, FilePage, Job, JobFile, JobFilter, NewJob, Output, Result};
+use crate::{Event, FilePage, Job, JobFile, JobFilter, NewJob, Output, Result};
 
 /// The statements that read jobs with what belongs to them. Each takes the workspace, the greatest number
 /// of jobs, and what the condition asks for.
@@ -252,28 +252,6 @@ impl SqliteStore {
             .await
     }
 
-    pub(super) async fn remove_job(&self, workspace: WorkspaceId, job: JobId) -> Result<DeleteOutcome> {
-        self.writer
-            .write(move |db| {
-                Box::pin(async move {
-                    let row = sqlx::query("SELECT status FROM jobs WHERE id = $1 AND workspace_id = $2")
-                        .bind(job.to_string())
-                        .bind(workspace.to_string())
-                        .fetch_optional(&mut *db)
-                        .await?;
-                    let Some(row) = row else {
-                        return Ok(DeleteOutcome::NotFound);
-                    };
-                    if !word(&row, "status", JobStatus::parse)?.is_terminal() {
-                        return Ok(DeleteOutcome::NotEnded);
-                    }
-                    delete(db, job).await?;
-                    Ok(DeleteOutcome::Deleted)
-                })
-            })
-            .await
-    }
-
     pub(super) async fn list_events(&self, workspace: WorkspaceId, job: JobId, after: i64) -> Result<Vec<Event>> {
         let rows = sqlx::query(
             "SELECT id, sequence, type, payload, created_at FROM events
@@ -316,6 +294,10 @@ fn job_record(row: &SqliteRow) -> Result<Job> {
         file_ids: Vec::new(),
         outputs: Vec::new(),
         from_sources: row.try_get("from_sources")?,
+        listing: row
+            .try_get::<Option<String>, _>("listing")?
+            .map(|_| word(row, "listing", ListingState::parse))
+            .transpose()?,
         destinations: json(row, "destinations")?,
         files_unchanged: count(row, "files_unchanged")?,
     })

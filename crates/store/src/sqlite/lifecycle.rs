@@ -395,25 +395,3 @@ async fn first_reasons(db: &mut SqliteConnection, job: JobId, failed: u64) -> Re
     }
     Ok(reasons.join("; "))
 }
-
-/// Removes a job's rows; blobs that only it referred to become garbage.
-pub(super) async fn delete(db: &mut SqliteConnection, job: JobId) -> Result<()> {
-    let job = job.to_string();
-    let statements = [
-        // A retry refers to its original's input blobs, so only those no other job holds may go.
-        "INSERT INTO blob_garbage (blob_key)
-         SELECT f.blob_key FROM job_files f WHERE f.job_id = $1 AND f.blob_key <> '' AND NOT EXISTS
-             (SELECT 1 FROM job_files g WHERE g.blob_key = f.blob_key AND g.job_id <> $1)
-         ON CONFLICT DO NOTHING",
-        "INSERT INTO blob_garbage (blob_key) SELECT blob_key FROM outputs WHERE job_id = $1 ON CONFLICT DO NOTHING",
-        "DELETE FROM outputs WHERE job_id = $1",
-        "DELETE FROM events WHERE job_id = $1",
-        "DELETE FROM listings WHERE job_id = $1",
-        "DELETE FROM job_files WHERE job_id = $1",
-        "DELETE FROM jobs WHERE id = $1",
-    ];
-    for sql in statements {
-        sqlx::query(sql).bind(&job).execute(&mut *db).await?;
-    }
-    Ok(())
-}

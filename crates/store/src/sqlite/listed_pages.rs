@@ -13,20 +13,20 @@ use crate::{FileAction, ListedPage, Result, StoreError};
 /// Objects added by one statement where docmill makes up the page.
 const PAGE: i64 = 1_000;
 
-/// Notes which objects of a page the workflow knows in the version they have now.
-const NOTE_UNCHANGED: &str = "UPDATE processed_objects AS p SET seen_by = max(p.seen_by, $4)
-     FROM (SELECT value ->> 'locator' AS locator, value ->> 'version' AS version FROM json_each($1)) AS o
-     WHERE p.workflow_id = $2 AND p.source_id = $3 AND p.locator = o.locator AND p.version = o.version
-         AND p.seen_by <> $4";
+/// Notes which objects of a page the workflow knows in the version they have now. The page is a list to look
+/// up, not a table to join with: joined, it would be read once for every object the workflow knows.
+pub(super) const NOTE_UNCHANGED: &str = "UPDATE processed_objects SET seen_by = max(seen_by, $4)
+     WHERE workflow_id = $2 AND source_id = $3 AND seen_by <> $4
+         AND (locator, version) IN (SELECT value ->> 'locator', value ->> 'version' FROM json_each($1))";
 
 /// Notes that objects of a page are still there, whatever their version.
-const NOTE_SEEN: &str = "UPDATE processed_objects AS p SET seen_by = $4
-     FROM (SELECT value ->> 'locator' AS locator FROM json_each($1)) AS o
-     WHERE p.workflow_id = $2 AND p.source_id = $3 AND p.locator = o.locator AND p.seen_by < $4";
+pub(super) const NOTE_SEEN: &str = "UPDATE processed_objects SET seen_by = $4
+     WHERE workflow_id = $2 AND source_id = $3 AND seen_by < $4
+         AND locator IN (SELECT value ->> 'locator' FROM json_each($1))";
 
 /// Adds the objects of a page that the run does not have, and, with `$8`, that the workflow does not know in
 /// the version they have.
-const ADD_FILES: &str = "INSERT INTO job_files (id, job_id, workspace_id, ordinal, name, content_type, size,
+pub(super) const ADD_FILES: &str = "INSERT INTO job_files (id, job_id, workspace_id, ordinal, name, content_type, size,
          blob_key, state, source_id, locator, object, action)
      SELECT o.value ->> 'id', $4, $5, $6 + o.key, o.value ->> 'name', o.value ->> 'content_type', o.value ->> 'size',
          '', 'ready', $3, o.value ->> 'locator', o.value ->> 'object', $7
@@ -35,6 +35,10 @@ const ADD_FILES: &str = "INSERT INTO job_files (id, job_id, workspace_id, ordina
          (SELECT 1 FROM processed_objects p WHERE p.workflow_id = $2 AND p.source_id = $3
               AND p.locator = o.value ->> 'locator' AND p.version = o.value ->> 'version')
      ON CONFLICT DO NOTHING";
+
+/// What a workflow processed of a source, and a job did not see there.
+pub(super) const REMOVED: &str = "SELECT locator, name FROM processed_objects
+     WHERE workflow_id = $1 AND source_id = $2 AND locator > $3 AND seen_by < $4 ORDER BY locator LIMIT $5";
 
 /// Records a page of listed objects and how far the listing is.
 pub(super) async fn add_page(db: &mut SqliteConnection, run: &Listed, page: &ListedPage) -> Result<()> {
@@ -83,18 +87,14 @@ pub(super) async fn add_removed(db: &mut SqliteConnection, run: &Listed) -> Resu
         let source = source.to_string();
         let mut after = String::new();
         loop {
-            let rows = sqlx::query(
-                "SELECT locator, name FROM processed_objects
-                 WHERE workflow_id = $1 AND source_id = $2 AND locator > $3 AND seen_by < $4
-                 ORDER BY locator LIMIT $5",
-            )
-            .bind(&run.workflow)
-            .bind(&source)
-            .bind(&after)
-            .bind(run.job_seq)
-            .bind(PAGE)
-            .fetch_all(&mut *db)
-            .await?;
+            let rows = sqlx::query(REMOVED)
+                .bind(&run.workflow)
+                .bind(&source)
+                .bind(&after)
+                .bind(run.job_seq)
+                .bind(PAGE)
+                .fetch_all(&mut *db)
+                .await?;
             let Some(last) = rows.last() else { break };
             after = last.try_get("locator")?;
             let objects = rows.iter().map(|record| {

@@ -27,7 +27,7 @@ pub(super) const BACKLOG: &str = "SELECT j.files_total - j.files_succeeded - j.f
      WHERE l.job_id = $1 AND l.token = $2 AND l.lease_until IS NOT NULL";
 
 /// A listing somebody has the right to, with what its run is.
-const HELD: &str = "SELECT l.*, j.workspace_id, j.workflow_id, j.reprocess_all
+pub(super) const HELD: &str = "SELECT l.*, j.workspace_id, j.workflow_id, j.reprocess_all
      FROM listings l JOIN jobs j ON j.id = l.job_id
      WHERE l.job_id = $1 AND l.token = $2 AND l.lease_until IS NOT NULL";
 

@@ -2,6 +2,7 @@
 
 mod claims;
 mod connectors;
+mod deletion;
 mod firings;
 mod jobs;
 mod keys;

@@ -1,16 +1,11 @@
-//! Retention, garbage and monitoring.
+//! Garbage and monitoring.
 
 use docmill_model::time::Micros;
 use sqlx::Row;
 
 use super::SqliteStore;
-use super::lifecycle::delete;
-use super::rows::{count, parse_id};
+use super::rows::count;
 use crate::{Result, Stats};
-
-/// Jobs that ended before an instant.
-pub(super) const EXPIRED: &str =
-    "SELECT id FROM jobs WHERE ended_at IS NOT NULL AND ended_at < $1 ORDER BY ended_at LIMIT $2";
 
 /// Whether a row refers to a blob.
 pub(super) const REFERRED: &str = "SELECT EXISTS (SELECT 1 FROM job_files WHERE blob_key = $1)
@@ -26,21 +21,6 @@ pub(super) const COUNTS: &str = "SELECT
              (SELECT 1 FROM job_files f WHERE f.job_id = j.id AND f.state = 'ready')) AS oldest";
 
 impl SqliteStore {
-    pub(super) async fn remove_jobs_ended_before(&self, before: Micros, max: u32) -> Result<u64> {
-        self.writer
-            .write(move |db| {
-                Box::pin(async move {
-                    let expired = sqlx::query_scalar(EXPIRED).bind(before).bind(max);
-                    let jobs: Vec<String> = expired.fetch_all(&mut *db).await?;
-                    for job in &jobs {
-                        delete(db, parse_id(job)?).await?;
-                    }
-                    Ok(jobs.len() as u64)
-                })
-            })
-            .await
-    }
-
     pub(super) async fn list_garbage(&self, max: u32) -> Result<Vec<String>> {
         Ok(sqlx::query_scalar("SELECT blob_key FROM blob_garbage LIMIT $1")
             .bind(max)

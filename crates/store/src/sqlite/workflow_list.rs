@@ -3,8 +3,7 @@
 //! A workspace may have a hundred thousand workflows, so the page's rows are found first, from indexes
 //! alone, and read after. There are two ways to find them:
 //!
-//! - When a filter that has an index of its own (a source, a destination, a node, part of the name) lets
-//!   few rows through, those rows are read, the other filters applied, and the rest is sorted.
+//! - When a filter that has an index of its own (any but a short part of the name) lets few rows through, those rows are read, the other filters applied, and the rest is sorted.
 //! - Otherwise the index that is in the order asked for is walked, which has the columns of the other
 //!   filters in it, until the page is full.
 //!
@@ -13,6 +12,7 @@
 use std::collections::HashMap;
 
 use docmill_model::ids::WorkspaceId;
+use docmill_model::time::Micros;
 use sqlx::{AssertSqlSafe, Row, SqliteConnection};
 
 use super::SqliteStore;
@@ -71,31 +71,36 @@ pub(super) enum Driver {
     Ref(&'static str, usize),
     /// Names that match the expression that is this value.
     Name(usize),
+    /// The state that is this value.
+    State(usize),
+    /// Created from one value to another.
+    Created(usize, usize),
 }
 
 impl Driver {
     /// Counts the rows it lets through, up to a bound.
-    fn count_statement(self) -> String {
-        let rows = match self {
-            Self::Ref(role, value) => format!(
-                "SELECT 1 FROM workflow_refs WHERE workspace_id = ${WORKSPACE} AND role = '{role}'
-                     AND ref_id = ${value} AND deleted = ${DELETED}"
-            ),
-            Self::Name(value) => format!("SELECT 1 FROM workflow_names WHERE workflow_names MATCH ${value}"),
-        };
-        format!("SELECT count(*) FROM ({rows} LIMIT {})", FEW + 1)
+    pub(super) fn count_statement(self) -> String {
+        format!("SELECT count(*) FROM ({} LIMIT {})", self.rows(), FEW + 1)
     }
 
-    /// The rows it lets through, as part of a `FROM`.
+    /// The `seq` of the rows it lets through.
     fn rows(self) -> String {
+        let of_workspace = format!("workspace_id = ${WORKSPACE} AND deleted = ${DELETED}");
         match self {
             Self::Ref(role, value) => format!(
-                "(SELECT workflow_seq AS seq FROM workflow_refs WHERE workspace_id = ${WORKSPACE}
-                      AND role = '{role}' AND ref_id = ${value} AND deleted = ${DELETED})"
+                "SELECT workflow_seq AS seq FROM workflow_refs
+                     WHERE {of_workspace} AND role = '{role}' AND ref_id = ${value}"
             ),
             Self::Name(value) => {
-                format!("(SELECT rowid AS seq FROM workflow_names WHERE workflow_names MATCH ${value})")
+                format!("SELECT rowid AS seq FROM workflow_names WHERE workflow_names MATCH ${value}")
             }
+            Self::State(value) => format!(
+                "SELECT seq FROM workflows INDEXED BY workflows_state WHERE {of_workspace} AND state = ${value}"
+            ),
+            Self::Created(since, before) => format!(
+                "SELECT seq FROM workflows INDEXED BY workflows_created
+                     WHERE {of_workspace} AND created_at BETWEEN ${since} AND ${before}"
+            ),
         }
     }
 }
@@ -130,19 +135,26 @@ impl Search {
         if let Some(state) = filter.state {
             let value = search.bind(Bound::Text(state.as_str().to_owned()));
             search.conditions.push(format!("w.state = ${value}"));
+            search.drivers.push(Driver::State(value));
         }
-        if let Some(since) = filter.created_since {
-            let value = search.bind(Bound::Number(since));
-            search.conditions.push(format!("w.created_at >= ${value}"));
-        }
-        if let Some(before) = filter.created_before {
-            let value = search.bind(Bound::Number(before));
-            search.conditions.push(format!("w.created_at <= ${value}"));
+        if filter.created_since.is_some() || filter.created_before.is_some() {
+            let since = search.bind(Bound::Number(filter.created_since.unwrap_or(Micros::MIN)));
+            let before = search.bind(Bound::Number(filter.created_before.unwrap_or(Micros::MAX)));
+            search
+                .conditions
+                .push(format!("w.created_at BETWEEN ${since} AND ${before}"));
+            search.drivers.push(Driver::Created(since, before));
         }
         if let Some(text) = &filter.name {
             search.add_name(&lower(text));
         }
         search
+    }
+
+    /// The filters that have indexes of their own.
+    #[cfg(test)]
+    pub(super) fn drivers(&self) -> impl Iterator<Item = Driver> + use<> {
+        self.drivers.clone().into_iter()
     }
 
     fn add_name(&mut self, text: &str) {
@@ -186,7 +198,7 @@ impl Search {
         };
         let index = if filter.descending { index_down } else { index };
         let from = match driver {
-            Some(driver) => format!("{} d CROSS JOIN workflows w ON w.seq = d.seq", driver.rows()),
+            Some(driver) => format!("({}) d CROSS JOIN workflows w ON w.seq = d.seq", driver.rows()),
             None => format!("workflows w INDEXED BY {index}"),
         };
         let mut conditions = self.conditions.clone();
@@ -196,14 +208,14 @@ impl Search {
                 // Walking looks at many rows: a list made once is faster to look up than the index. The
                 // plus keeps the rows from being found by it.
                 (None, Driver::Ref(..)) => {
-                    conditions.push(format!("+w.seq IN (SELECT r.seq FROM {} r)", other.rows()));
+                    conditions.push(format!("+w.seq IN ({})", other.rows()));
                 }
                 (Some(_), Driver::Ref(role, value)) => conditions.push(format!(
                     "EXISTS (SELECT 1 FROM workflow_refs r WHERE r.workspace_id = ${WORKSPACE} AND r.role = '{role}'
                          AND r.ref_id = ${value} AND r.deleted = ${DELETED} AND r.workflow_seq = w.seq)"
                 )),
-                // What the name holds is a condition already.
-                (_, Driver::Name(_)) => {}
+                // These are conditions already.
+                (_, Driver::Name(_) | Driver::State(_) | Driver::Created(..)) => {}
             }
         }
         let direction = if filter.descending { " DESC" } else { "" };

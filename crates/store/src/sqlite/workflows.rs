@@ -141,6 +141,10 @@ impl SqliteStore {
                         .bind(seq)
                         .execute(&mut *db)
                         .await?;
+                    sqlx::query("INSERT INTO forgotten_workflows (workflow_id) VALUES ($1)")
+                        .bind(workflow.to_string())
+                        .execute(&mut *db)
+                        .await?;
                     let jobs = sqlx::query(ACTIVE_JOBS).bind(workflow.to_string());
                     let jobs = jobs.fetch_all(&mut *db).await?;
                     let mut stopped = Vec::new();

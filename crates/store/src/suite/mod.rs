@@ -6,13 +6,20 @@
 pub(crate) mod accounts;
 pub(crate) mod admission;
 pub(crate) mod claims;
+pub(crate) mod connectors;
 pub(crate) mod deletion;
 pub(crate) mod ending;
+pub(crate) mod firings;
+mod flows;
 pub(crate) mod isolation;
 pub(crate) mod leases;
 pub(crate) mod listing;
+pub(crate) mod listings;
 pub(crate) mod model;
 pub(crate) mod operations;
+pub(crate) mod runs;
+pub(crate) mod workflow_list;
+pub(crate) mod workflows;
 mod world;
 
 pub(crate) use world::{Backend, World};
@@ -55,6 +62,12 @@ macro_rules! store_suite {
             isolation: another_workspace_sees_nothing, another_workspace_changes_nothing;
             operations: stats_count, the_store_says_it_is_writable, everything_acknowledged_survives_reopening,
                 every_claim_and_lease_survives_reopening;
+            connectors: a_connector_reads_back_by_id_and_slug, a_slug_asked_for_is_taken_once_in_a_role, free_slugs_are_found_by_number, slugs_made_at_once_differ, connectors_are_listed_oldest_first, settings_are_replaced, a_connector_in_use_stays, the_latest_check_counts, open_checks_are_abandoned;
+            workflows: a_workflow_reads_back_by_id_and_slug, slugs_are_unique_among_live_workflows, connectors_of_a_workflow_must_exist_in_their_role, a_change_replaces_the_definition, a_change_of_something_else_than_was_read_is_refused, of_changes_at_once_one_wins, a_deleted_workflow_is_gone_but_listed_as_deleted, deleting_a_workflow_stops_its_jobs, only_a_live_active_workflow_runs, one_run_with_sources_at_a_time, another_workspace_has_no_part_in_workflows;
+            listings: a_started_run_is_listed_once, listed_objects_become_files, an_object_the_run_has_is_left_alone, a_listing_goes_on_where_it_was, a_listing_that_fails_for_now_waits, a_run_does_not_end_while_it_is_listed, a_run_over_nothing_completes, the_last_file_ends_a_listed_run, a_failed_listing_is_told, stopping_a_run_ends_its_listing, listers_at_once_share_runs, files_and_pages_at_once_add_up, files_of_a_run_are_read_page_by_page;
+            runs: runs_and_local_jobs_have_slots_of_their_own, a_waiting_run_without_files_is_listed_when_it_starts, only_what_is_new_or_changed_is_processed, unchanged_objects_are_counted_once, reprocessing_takes_everything, the_content_known_is_told_to_the_worker, a_failed_file_is_tried_by_the_next_run, what_is_gone_from_the_source_is_deleted, a_deletion_that_failed_is_tried_again, nothing_is_deleted_after_a_listing_that_failed, many_files_gone_are_all_deleted, failed_files_of_a_run_can_be_retried, outputs_of_a_run_without_destinations_are_kept_and_deleted, a_large_run_is_deleted_to_the_end;
+            firings: due_workflows_are_told_most_overdue_first, firing_starts_a_run_and_moves_on, an_instant_fires_once, of_firings_at_once_one_starts, an_overlapping_firing_is_skipped_or_allowed, a_run_by_hand_counts_as_the_last_run, a_workflow_changed_since_it_was_due_does_not_fire_as_it_was, missed_instants_are_one_firing, runs_of_allowed_overlap_delete_nothing_the_other_saw;
+            workflow_list: any_filter_matches_the_model, pages_join_to_the_whole;
         }
 
         #[test]

@@ -87,6 +87,7 @@ impl std::fmt::Display for Answer {
 
 impl Client {
     pub(crate) fn new(base: &str, key: &str, data_dir: &Path) -> Self {
+        super::install_cryptography();
         let http = reqwest::Client::builder()
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
@@ -155,6 +156,59 @@ impl Client {
 
     pub(crate) async fn delete(&self, path: &str) -> Answer {
         self.send(self.request(Method::DELETE, path)).await
+    }
+
+    /// Sends a JSON body.
+    pub(crate) async fn send_json(&self, method: Method, path: &str, body: &Value) -> Answer {
+        self.send_text(method, path, body.to_string()).await
+    }
+
+    /// Sends a body that says it is JSON.
+    pub(crate) async fn send_text(&self, method: Method, path: &str, body: String) -> Answer {
+        let request = self.request(method, path).header(CONTENT_TYPE, "application/json");
+        self.send(request.body(body)).await
+    }
+
+    pub(crate) async fn post_json(&self, path: &str, body: &Value) -> Answer {
+        self.send_json(Method::POST, path, body).await
+    }
+
+    pub(crate) async fn put_json(&self, path: &str, body: &Value) -> Answer {
+        self.send_json(Method::PUT, path, body).await
+    }
+
+    /// Creates a workflow that must be accepted; its record.
+    pub(crate) async fn workflow(&self, body: &Value) -> Value {
+        self.post_json("/api/v1/workflows/", body).await.ok()
+    }
+
+    /// Creates a local source or destination that must be accepted; its id.
+    pub(crate) async fn local(&self, role: &str, folder: &Path) -> String {
+        let body = serde_json::json!({
+            "name": format!("a {role}"), "type": "local", "config": {"path": folder},
+        });
+        let connector = self.post_json(&format!("/{role}s"), &body).await.ok();
+        text(&connector["id"]).to_owned()
+    }
+
+    /// Runs a workflow that takes no files; the job's record when it has ended.
+    pub(crate) async fn run_workflow(&self, workflow: &str) -> Value {
+        let answer = self.post(&format!("/workflows/{workflow}/run")).await;
+        assert_eq!(answer.status, 202, "{answer}");
+        self.ended(text(&answer.json()["id"])).await
+    }
+
+    /// The request that runs a workflow with files.
+    pub(crate) fn run_request(&self, workflow: &str, files: &[File]) -> RequestBuilder {
+        let mut form = Form::new();
+        for file in files {
+            form = form.part(
+                "input_files[]",
+                Part::bytes(file.bytes.clone()).file_name(file.name.clone()),
+            );
+        }
+        self.request(Method::POST, &format!("/workflows/{workflow}/run"))
+            .multipart(form)
     }
 
     /// The request that creates a job.

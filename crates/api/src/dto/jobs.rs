@@ -1,19 +1,12 @@
-//! The shapes of answers. Nothing else is ever serialised to a client.
+//! Jobs and their files.
 
-use std::collections::BTreeMap;
-
-use docmill_engine::RunningFiles;
-use docmill_model::Code;
-use docmill_model::chain::{NodeChain, Problem};
+use docmill_engine::{FileProgress, RunningFiles};
+use docmill_model::chain::NodeChain;
 use docmill_model::job::{JobStatus, TaskState};
-use docmill_model::template::Template;
 use docmill_model::time::{iso8601, iso8601_duration};
 use docmill_store::{Job, JobFile};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
-use utoipa::{PartialSchema, ToSchema};
+use utoipa::ToSchema;
 
 /// A job.
 #[derive(Debug, Serialize, ToSchema)]
@@ -33,11 +26,12 @@ pub(crate) struct JobInformation {
     created_at: String,
     /// How long it ran, as an ISO 8601 duration; null until it has ended.
     runtime: Option<String>,
-    /// Ids of its files in the order of upload.
-    input_file_ids: Vec<String>,
+    /// Ids of its files in the order of upload; null for a run that reads from sources.
+    input_file_ids: Option<Vec<String>>,
     /// Outputs that can be downloaded; null while there is none.
     output_node_files: Option<Vec<NodeFileMetadata>>,
-    /// `ephemeral` for a chain given in the request, `template` for a template.
+    /// `ephemeral` for a chain given in the request, `template` for a template, `persistent` for a workflow
+    /// run by hand, `scheduled` for one run by its schedule.
     job_type: String,
 }
 
@@ -80,7 +74,7 @@ impl From<Job> for JobInformation {
             status: job.status.to_string(),
             created_at: iso8601(job.created_at),
             runtime,
-            input_file_ids: job.file_ids.iter().map(ToString::to_string).collect(),
+            input_file_ids: (!job.from_sources).then(|| job.file_ids.iter().map(ToString::to_string).collect()),
             output_node_files: (!outputs.is_empty()).then_some(outputs),
             job_type: job.job_type.to_string(),
         }
@@ -110,11 +104,15 @@ pub(crate) struct JobDetails {
     summary: JobSummary,
     /// Why the job ended as it did.
     message: Option<String>,
-    /// Pages known so far.
+    /// For a run that reads from sources: `open` while they are being listed, then `complete` or `failed`.
+    listing: Option<String>,
+    /// For a run that reads from sources: files left alone because they had not changed since the last run.
+    files_unchanged: Option<u64>,
+    /// Pages of the files below known so far.
     pages_total: u64,
-    /// Pages done.
+    /// Pages of the files below that are done.
     pages_done: u64,
-    /// Each file.
+    /// The files, as far as `offset` and `limit` say.
     files: Vec<FileDetails>,
 }
 
@@ -187,28 +185,78 @@ pub(crate) struct FileWarning {
 }
 
 impl JobDetails {
+    /// The details with these of its files: all of them, except for a run that reads from sources.
     pub(crate) fn new(job: &Job, files: &[JobFile], running: &RunningFiles) -> Self {
         let processing_status = match job.status {
             JobStatus::Completed if job.files_failed > 0 => "COMPLETED_WITH_ERRORS",
             JobStatus::Completed => "SUCCESS",
             other => other.as_str(),
         };
-        let details: Vec<_> = files.iter().map(|file| FileDetails::new(file, running)).collect();
-        Self {
+        let node_stats = if job.from_sources {
+            run_stats(job, &running.of_job(job.id))
+        } else {
+            node_stats(&job.chain, files, running)
+        };
+        let mut details = Self {
             id: job.id.to_string(),
             processing_status: processing_status.to_owned(),
-            node_stats: node_stats(&job.chain, files, running),
+            node_stats,
             summary: JobSummary {
                 total_docs: job.files_total,
                 total_docs_succeeded: job.files_succeeded,
                 total_docs_failed: job.files_failed,
             },
             message: job.message.clone(),
-            pages_total: details.iter().map(|file| file.pages_total).sum(),
-            pages_done: details.iter().map(|file| file.pages_done).sum(),
-            files: details,
-        }
+            listing: job.listing.map(|listing| listing.to_string()),
+            files_unchanged: job.from_sources.then_some(job.files_unchanged),
+            pages_total: 0,
+            pages_done: 0,
+            files: files.iter().map(|file| FileDetails::new(file, running)).collect(),
+        };
+        details.count_pages();
+        details
     }
+
+    /// Only some of the files.
+    pub(crate) fn page(mut self, offset: u64, limit: u32) -> Self {
+        let offset = usize::try_from(offset).unwrap_or(usize::MAX);
+        self.files = self.files.into_iter().skip(offset).take(limit as usize).collect();
+        self.count_pages();
+        self
+    }
+
+    fn count_pages(&mut self) {
+        self.pages_total = self.files.iter().map(|file| file.pages_total).sum();
+        self.pages_done = self.files.iter().map(|file| file.pages_done).sum();
+    }
+}
+
+/// Counts of a run that may have a million files, from what the job counts itself and what runs here. A
+/// file that fails counts at the first node: its outputs are recorded together, or not at all.
+fn run_stats(job: &Job, running: &[FileProgress]) -> Vec<NodeStats> {
+    let under_way = running.len() as u64;
+    let ended = job.files_succeeded + job.files_failed;
+    let left = if job.status.is_terminal() {
+        0
+    } else {
+        job.files_total.saturating_sub(ended + under_way)
+    };
+    let nodes = job.chain.nodes().iter().enumerate();
+    nodes
+        .map(|(index, node)| {
+            let done = running.iter().filter(|file| file.nodes_done as usize > index).count() as u64;
+            let here = running.iter().filter(|file| file.nodes_done as usize == index).count() as u64;
+            NodeStats {
+                node_name: node.name.clone(),
+                node_type: node.kind.clone(),
+                node_subtype: node.subtype.clone(),
+                ready: left + (under_way - done - here),
+                in_progress: here,
+                success: job.files_succeeded + done,
+                failure: if index == 0 { job.files_failed } else { 0 },
+            }
+        })
+        .collect()
 }
 
 fn node_stats(chain: &NodeChain, files: &[JobFile], running: &RunningFiles) -> Vec<NodeStats> {
@@ -331,68 +379,6 @@ pub(crate) struct CancelResult {
     pub(crate) message: String,
 }
 
-/// A template in the list.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct TemplateListItem {
-    id: &'static str,
-    name: &'static str,
-    version: &'static str,
-    last_updated: &'static str,
-    description: &'static str,
-}
-
-impl From<&Template> for TemplateListItem {
-    fn from(template: &Template) -> Self {
-        Self {
-            id: template.id,
-            name: template.name,
-            version: template.version,
-            last_updated: template.last_updated,
-            description: template.description,
-        }
-    }
-}
-
-/// A template with its nodes.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct TemplateDetail {
-    #[serde(flatten)]
-    template: TemplateListItem,
-    /// The chain, in the shape of `job_nodes`.
-    #[schema(value_type = Vec<JobNode>)]
-    nodes: Value,
-}
-
-impl From<&Template> for TemplateDetail {
-    fn from(template: &Template) -> Self {
-        Self {
-            template: template.into(),
-            nodes: template.nodes(),
-        }
-    }
-}
-
-/// A node of a chain, as a client sends it.
-#[derive(Debug, Deserialize, ToSchema)]
-#[allow(
-    dead_code,
-    reason = "describes the request for the OpenAPI document; the model reads it"
-)]
-pub(crate) struct JobNode {
-    /// Id; given by the server when absent.
-    #[schema(format = "uuid")]
-    id: Option<String>,
-    name: String,
-    /// `partition` or `chunk`.
-    #[serde(rename = "type")]
-    kind: String,
-    /// For `partition`: `vlm`, `unstructured_api` or `service_api`. For `chunk`: `chunk_by_title`,
-    /// `chunk_by_character` or `chunk_by_page`.
-    subtype: String,
-    /// Settings of the subtype.
-    settings: Option<BTreeMap<String, Value>>,
-}
-
 /// The form of a new job.
 #[derive(Debug, Deserialize, ToSchema)]
 #[allow(dead_code, reason = "describes the request for the OpenAPI document")]
@@ -402,71 +388,4 @@ pub(crate) struct CreateJobForm {
     /// Files; the part may also be called `input_files[]`.
     #[schema(value_type = Option<Vec<String>>, format = Binary)]
     input_files: Option<Vec<String>>,
-}
-
-/// An access token.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct AccessToken {
-    /// Send it as `Authorization: Bearer <access_token>`.
-    pub(crate) access_token: String,
-    /// Always `bearer`.
-    pub(crate) token_type: &'static str,
-    /// Seconds until it expires.
-    pub(crate) expires_in: u64,
-}
-
-/// An error.
-#[derive(Debug, Serialize, ToSchema)]
-#[allow(dead_code, reason = "describes the answer for the OpenAPI document")]
-pub(crate) struct ErrorBody {
-    /// What went wrong: a text, or for status 422 a list of problems.
-    #[schema(value_type = Value)]
-    detail: Value,
-    #[schema(value_type = ErrorCode)]
-    code: String,
-    /// What to do about it.
-    hint: String,
-    /// Names the request in the server's log.
-    request_id: String,
-    /// Status 5xx only: whether the same request may succeed later.
-    retryable: Option<bool>,
-}
-
-/// The closed list of error codes, for the OpenAPI document.
-pub(crate) struct ErrorCode;
-
-impl PartialSchema for ErrorCode {
-    fn schema() -> RefOr<Schema> {
-        let lines = Code::ALL
-            .iter()
-            .map(|code| format!("- `{code}` ({}): {}", code.status(), code.hint()));
-        ObjectBuilder::new()
-            .schema_type(Type::String)
-            .enum_values(Some(Code::ALL.iter().map(|code| code.as_str())))
-            .description(Some(format!("Stable code:\n{}", lines.collect::<Vec<_>>().join("\n"))))
-            .into()
-    }
-}
-
-impl ToSchema for ErrorCode {}
-
-/// One problem of a request.
-#[derive(Debug, Serialize, ToSchema)]
-#[allow(dead_code, reason = "describes the answer for the OpenAPI document")]
-pub(crate) struct ValidationProblem {
-    /// Path to the offending value.
-    loc: Vec<Value>,
-    msg: String,
-    #[serde(rename = "type")]
-    kind: String,
-}
-
-impl From<Problem> for ValidationProblem {
-    fn from(problem: Problem) -> Self {
-        Self {
-            loc: problem.loc,
-            msg: problem.msg,
-            kind: problem.kind.to_owned(),
-        }
-    }
 }
