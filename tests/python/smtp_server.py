@@ -22,9 +22,13 @@ def arguments():
     parser.add_argument("--login", help="USER:PASSWORD, then nobody may send without")
     parser.add_argument("--mail", metavar="REPLY", help="answer to every MAIL")
     parser.add_argument("--rcpt", metavar="ADDRESS=REPLY", action="append", default=[])
+    parser.add_argument("--ehlo", metavar="REPLY", help="answer to every EHLO")
+    parser.add_argument("--data-command", metavar="REPLY", help="answer to every DATA, before the content")
     parser.add_argument("--data", metavar="REPLY", help="answer after every mail's content")
-    parser.add_argument("--stall", choices=["greeting", "rcpt", "data"])
-    parser.add_argument("--drop-after-data", action="store_true")
+    parser.add_argument("--stall", choices=["greeting", "ehlo", "mail", "rcpt", "data"])
+    parser.add_argument("--drop", choices=["greeting", "ehlo", "mail", "rcpt"], help="close the connection there")
+    parser.add_argument("--drop-after-data", action="store_true", help="keep every mail, close without an answer")
+    parser.add_argument("--drop-first-after-data", action="store_true", help="so with the first mail alone")
     return parser.parse_args()
 
 
@@ -106,7 +110,8 @@ async def main():
         options.update(
             authenticator=authenticator(args.login),
             auth_required=True,
-            auth_require_tls=args.tls != "none",
+            # The server knows of encryption by STARTTLS alone; with TLS from the first byte there is no other way in.
+            auth_require_tls=args.tls == "starttls",
         )
     handler = Handler(args)
     loop = asyncio.get_running_loop()

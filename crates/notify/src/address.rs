@@ -103,11 +103,16 @@ impl Sender {
             });
         };
         let Some(bare) = rest.strip_suffix('>') else {
-            return Err(AddressError("after < comes one address, then > and nothing more".into()));
+            return Err(AddressError(
+                "after < comes one address, then > and nothing more".into(),
+            ));
         };
         let name = name.trim();
         let name = name.strip_prefix('"').and_then(|n| n.strip_suffix('"')).unwrap_or(name);
-        if name.chars().count() > LONGEST_NAME || name.contains("=?") || name.chars().any(|c| c.is_control() || "\"\\<>".contains(c)) {
+        if name.chars().count() > LONGEST_NAME
+            || name.contains("=?")
+            || name.chars().any(|c| c.is_control() || "\"\\<>".contains(c))
+        {
             return Err(AddressError(format!(
                 "the name before < has at most {LONGEST_NAME} characters and no quotes, backslashes, line breaks or =?"
             )));
@@ -143,7 +148,10 @@ fn check_characters(text: &str) -> Result<(), AddressError> {
     };
     // The telling character first: names and lists hold spaces too.
     let special = |c: &char| c.is_control() || ",;:<>\"\\()[]".contains(*c);
-    let found = text.chars().find(special).or_else(|| text.chars().find(|c| c.is_whitespace()));
+    let found = text
+        .chars()
+        .find(special)
+        .or_else(|| text.chars().find(|c| c.is_whitespace()));
     found.map_or(Ok(()), |c| Err(AddressError(why(c).to_owned())))
 }
 
@@ -207,7 +215,10 @@ mod tests {
         }
         let local = "l".repeat(64);
         let domain = format!("{}.{}.{}.example", "a".repeat(63), "b".repeat(63), "c".repeat(53));
-        assert_eq!(Mailbox::parse(&format!("{local}@{domain}")).unwrap().as_str().len(), 254);
+        assert_eq!(
+            Mailbox::parse(&format!("{local}@{domain}")).unwrap().as_str().len(),
+            254
+        );
         assert!(Mailbox::parse(&format!("{local}@x{domain}")).is_err());
         assert!(Mailbox::parse(&format!("l{local}@example.com")).is_err());
     }
@@ -269,7 +280,7 @@ mod tests {
             "Mi\r\nll <mill@example.com>",
             "<>",
             "Mill",
-                "A\"B <mill@example.com>",
+            "A\"B <mill@example.com>",
             "=?utf-8?b?DQpCY2M6IGE=?= <mill@example.com>",
         ] {
             assert!(Sender::parse(wrong).is_err(), "{wrong:?}");

@@ -79,14 +79,26 @@ impl Mail {
     /// are left out.
     pub fn job(report: &JobReport, unsubscribe: Option<&str>) -> Self {
         let subject = subject_of_job(report);
-        Self::made("job", report.event.as_str(), &subject, unsubscribe, JobView::new(report))
+        Self::made(
+            "job",
+            report.event.as_str(),
+            &subject,
+            unsubscribe,
+            JobView::new(report),
+        )
     }
 
     /// One mail for several events, in the order given; the first 50 are listed. `more` events are counted
     /// on top, of which no report is at hand.
     pub fn digest(reports: &[JobReport], more: u64, unsubscribe: Option<&str>) -> Self {
         let subject = subject_of_digest(reports, more);
-        Self::made("digest", "channel.digest", &subject, unsubscribe, DigestView::new(reports, more))
+        Self::made(
+            "digest",
+            "channel.digest",
+            &subject,
+            unsubscribe,
+            DigestView::new(reports, more),
+        )
     }
 
     /// The mail that tells a workspace's people that a channel was disabled.
@@ -126,10 +138,22 @@ impl Mail {
         let view = View {
             description: described(description),
         };
-        Self::made("test", "channel.test", "Test of your docmill notifications", unsubscribe, view)
+        Self::made(
+            "test",
+            "channel.test",
+            "Test of your docmill notifications",
+            unsubscribe,
+            view,
+        )
     }
 
-    fn made(template: &str, event: &'static str, subject: &str, unsubscribe: Option<&str>, view: impl Serialize) -> Self {
+    fn made(
+        template: &str,
+        event: &'static str,
+        subject: &str,
+        unsubscribe: Option<&str>,
+        view: impl Serialize,
+    ) -> Self {
         let subject = one_line(subject, LONGEST_SUBJECT);
         let unsubscribe = unsubscribe.and_then(link);
         let frame = Frame {
@@ -164,6 +188,8 @@ fn described(description: Option<&str>) -> Option<String> {
 
 /// The host of an http or https URL.
 fn host(url: &str) -> Option<String> {
-    let url = Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
+    let url = Url::parse(url)
+        .ok()
+        .filter(|url| matches!(url.scheme(), "http" | "https"))?;
     url.host_str().map(str::to_owned)
 }

@@ -61,7 +61,12 @@ impl Mail {
     pub fn address(&self, addressing: &Addressing<'_>) -> Result<Message, MessageError> {
         let id = addressing.delivery_id;
         let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
-        if !(1..=64).contains(&id.len()) || !id.bytes().all(plain) || id.starts_with('.') || id.ends_with('.') || id.contains("..") {
+        if !(1..=64).contains(&id.len())
+            || !id.bytes().all(plain)
+            || id.starts_with('.')
+            || id.ends_with('.')
+            || id.contains("..")
+        {
             return Err(MessageError("a delivery id has 1 to 64 letters, digits, - and _"));
         }
         if addressing.cc.len() > MOST_COPIES {

@@ -21,7 +21,10 @@ mod tests {
 
     #[test]
     fn eight_attempts_are_made() {
-        let delays: Vec<u64> = (1..).map_while(|attempt| retry_delay(attempt, 0)).map(|d| d.as_secs()).collect();
+        let delays: Vec<u64> = (1..)
+            .map_while(|attempt| retry_delay(attempt, 0))
+            .map(|d| d.as_secs())
+            .collect();
         assert_eq!(delays, DELAYS);
         assert_eq!(retry_delay(8, 0), None);
         assert_eq!(retry_delay(0, 0), None);

@@ -39,8 +39,14 @@ mod tests {
     #[test]
     fn a_token_speaks_for_its_channel_alone() {
         let token = unsubscribe_token(KEY, "ep_0a1B2c3D4e5F6g7H8i9J0k1L2m3N");
-        assert_eq!(verify_unsubscribe_token(KEY, &token), Some("ep_0a1B2c3D4e5F6g7H8i9J0k1L2m3N"));
-        assert_eq!(verify_unsubscribe_token(b"another key of thirty-two bytes!", &token), None);
+        assert_eq!(
+            verify_unsubscribe_token(KEY, &token),
+            Some("ep_0a1B2c3D4e5F6g7H8i9J0k1L2m3N")
+        );
+        assert_eq!(
+            verify_unsubscribe_token(b"another key of thirty-two bytes!", &token),
+            None
+        );
         assert_eq!(verify_unsubscribe_token(KEY, &token.replace("0a1B", "0a1C")), None);
         assert!(token.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b)));
     }
@@ -51,7 +57,18 @@ mod tests {
         for end in 0..token.len() {
             assert_eq!(verify_unsubscribe_token(KEY, &token[..end]), None);
         }
-        for text in ["", ".", "..", "ep_x", "ep_x.", ".AAAA", "ep_x.=", "ep_x.ä", &format!("{token}="), &format!("{token}A")] {
+        for text in [
+            "",
+            ".",
+            "..",
+            "ep_x",
+            "ep_x.",
+            ".AAAA",
+            "ep_x.=",
+            "ep_x.ä",
+            &format!("{token}="),
+            &format!("{token}A"),
+        ] {
             assert_eq!(verify_unsubscribe_token(KEY, text), None, "{text}");
         }
     }

@@ -3,11 +3,11 @@
 mod secret;
 mod send;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, Mac};
 pub use secret::{SecretError, WebhookSecret};
 pub use send::{AttemptReport, Outcome, WebhookSender};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use sha2::Sha256;
 
 /// An HMAC-SHA256 under a key of any length.
@@ -23,7 +23,12 @@ pub(crate) fn hmac(key: &[u8]) -> Hmac<Sha256> {
 pub fn sign(secrets: &[&WebhookSecret], id: &str, timestamp: i64, body: &[u8]) -> String {
     let signatures: Vec<String> = secrets
         .iter()
-        .map(|secret| format!("v1,{}", STANDARD.encode(signed(secret, id, timestamp, body).finalize().into_bytes())))
+        .map(|secret| {
+            format!(
+                "v1,{}",
+                STANDARD.encode(signed(secret, id, timestamp, body).finalize().into_bytes())
+            )
+        })
         .collect();
     signatures.join(" ")
 }
@@ -59,7 +64,12 @@ mod tests {
     #[test]
     fn the_specifications_example_is_signed_alike() {
         let secret = WebhookSecret::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
-        let header = sign(&[&secret], "msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, br#"{"test": 2432232314}"#);
+        let header = sign(
+            &[&secret],
+            "msg_p5jXN8AQM9LWM0D4loKWxJek",
+            1_614_265_330,
+            br#"{"test": 2432232314}"#,
+        );
         assert_eq!(header, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
     }
 

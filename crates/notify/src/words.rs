@@ -5,9 +5,9 @@ use url::Url;
 
 /// Endings that people give to files and that no mail program takes for a domain.
 const ENDINGS: &[&str] = &[
-    "bmp", "csv", "doc", "docm", "docx", "dot", "dotx", "eml", "epub", "gif", "gz", "heic", "htm", "html", "jpeg", "jpg",
-    "json", "jsonl", "log", "msg", "odp", "ods", "odt", "pdf", "png", "pot", "potx", "ppt", "pptm", "pptx", "rst",
-    "rtf", "svg", "tar", "tif", "tiff", "tsv", "txt", "webp", "xls", "xlsm", "xlsx", "xml", "yaml", "yml",
+    "bmp", "csv", "doc", "docm", "docx", "dot", "dotx", "eml", "epub", "gif", "gz", "heic", "htm", "html", "jpeg",
+    "jpg", "json", "jsonl", "log", "msg", "odp", "ods", "odt", "pdf", "png", "pot", "potx", "ppt", "pptm", "pptx",
+    "rst", "rtf", "svg", "tar", "tif", "tiff", "tsv", "txt", "webp", "xls", "xlsm", "xlsx", "xml", "yaml", "yml",
 ];
 
 /// Word joiner: invisible, and no mail program sees a link across it.
@@ -96,7 +96,10 @@ fn looks_linkable(word: &str) -> bool {
 pub(crate) fn link(text: &str) -> Option<String> {
     let url = Url::parse(text).ok()?;
     let fits = matches!(url.scheme(), "http" | "https") && url.as_str().len() <= 900;
-    let clean = url.as_str().bytes().all(|b| b.is_ascii_graphic() && !b"<>\"'`\\".contains(&b));
+    let clean = url
+        .as_str()
+        .bytes()
+        .all(|b| b.is_ascii_graphic() && !b"<>\"'`\\".contains(&b));
     (fits && clean).then(|| url.to_string())
 }
 
@@ -110,7 +113,7 @@ pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
@@ -200,10 +203,24 @@ mod tests {
 
     #[test]
     fn links_of_our_own_are_checked() {
-        assert_eq!(link("https://mill.example/jobs/1").as_deref(), Some("https://mill.example/jobs/1"));
-        assert_eq!(link("https://mill.example/a b\"").as_deref(), Some("https://mill.example/a%20b%22"));
-        for wrong in ["javascript:alert(1)", "mill.example", "data:text/html,x", "https://mill.example/'"] {
-            assert!(link(wrong).is_none_or(|link| link.starts_with("https://mill.example/%27")), "{wrong}");
+        assert_eq!(
+            link("https://mill.example/jobs/1").as_deref(),
+            Some("https://mill.example/jobs/1")
+        );
+        assert_eq!(
+            link("https://mill.example/a b\"").as_deref(),
+            Some("https://mill.example/a%20b%22")
+        );
+        for wrong in [
+            "javascript:alert(1)",
+            "mill.example",
+            "data:text/html,x",
+            "https://mill.example/'",
+        ] {
+            assert!(
+                link(wrong).is_none_or(|link| link.starts_with("https://mill.example/%27")),
+                "{wrong}"
+            );
         }
         assert_eq!(link(&format!("https://mill.example/{}", "x".repeat(900))), None);
     }

@@ -81,12 +81,18 @@ fn mails_are_as_expected() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mails");
     let unlinked = JobReport { link: None, ..report() };
     for (name, mail) in [
-        ("verification", Mail::verification("042117", 10, Some("https://mill.example.com/base"))),
+        (
+            "verification",
+            Mail::verification("042117", 10, Some("https://mill.example.com/base")),
+        ),
         ("verification-unknown-host", Mail::verification("042117", 1, None)),
         ("completed-with-errors", Mail::job(&report(), Some(UNSUBSCRIBE))),
         ("without-links", Mail::job(&unlinked, None)),
         ("failed", Mail::job(&many_failed(), Some(UNSUBSCRIBE))),
-        ("started", Mail::job(&ended(JobStatus::InProgress, counts(1, 0, 0, 0)), None)),
+        (
+            "started",
+            Mail::job(&ended(JobStatus::InProgress, counts(1, 0, 0, 0)), None),
+        ),
         ("digest", digest()),
         ("disabled", disabled()),
         ("test", Mail::test(Some("Ops <b>on call</b>"), Some(UNSUBSCRIBE))),
@@ -105,7 +111,11 @@ fn mails_are_as_expected() {
             std::fs::write(&path, &is).unwrap();
         }
         let expected = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(is == expected, "{} differs; UPDATE_MAILS=1 writes it anew:\n{is}", path.display());
+        assert!(
+            is == expected,
+            "{} differs; UPDATE_MAILS=1 writes it anew:\n{is}",
+            path.display()
+        );
     }
 }
 
@@ -120,9 +130,15 @@ fn subjects_name_workflow_status_and_counts() {
     assert_eq!(subject(&all), "Invoices every hour: completed, 1 file processed");
     let none = ended(JobStatus::Completed, counts(0, 0, 0, 0));
     assert_eq!(subject(&none), "Invoices every hour: completed, no files");
-    assert_eq!(subject(&many_failed()), "Prüfung: failed, 0 of 1,325 files processed, 1,325 failed");
+    assert_eq!(
+        subject(&many_failed()),
+        "Prüfung: failed, 0 of 1,325 files processed, 1,325 failed"
+    );
     let stopped = ended(JobStatus::Stopped, counts(40, 12, 0, 28));
-    assert_eq!(subject(&stopped), "Invoices every hour: stopped, 12 of 40 files processed");
+    assert_eq!(
+        subject(&stopped),
+        "Invoices every hour: stopped, 12 of 40 files processed"
+    );
     let scheduled = ended(JobStatus::Scheduled, counts(2, 0, 0, 0));
     assert_eq!(subject(&scheduled), "Invoices every hour: scheduled, 2 files");
     let long = JobReport {
@@ -162,13 +178,22 @@ fn failed_files_are_told_up_to_twenty() {
 
 #[test]
 fn links_that_are_none_are_left_out() {
-    for wrong in ["javascript:alert(1)", "mailto:a@b.c", "", "https://", "no\r\nBcc: x@y.z"] {
+    for wrong in [
+        "javascript:alert(1)",
+        "mailto:a@b.c",
+        "",
+        "https://",
+        "no\r\nBcc: x@y.z",
+    ] {
         let bad = JobReport {
             link: Some(wrong.into()),
             ..report()
         };
         let mail = Mail::job(&bad, Some(wrong));
-        assert!(!mail.html.contains("href") && !mail.text.contains("Open the job"), "{wrong}");
+        assert!(
+            !mail.html.contains("href") && !mail.text.contains("Open the job"),
+            "{wrong}"
+        );
         let bytes = addressed(&mail);
         assert!(!String::from_utf8_lossy(bytes.bytes()).contains("List-Unsubscribe"));
     }
@@ -178,7 +203,18 @@ fn links_that_are_none_are_left_out() {
 fn delivery_ids_are_plain() {
     let from = Sender::parse("mill@example.com").unwrap();
     let to = Mailbox::parse("ana@example.org").unwrap();
-    for id in ["", "a b", "a>b", "a\r\nb", "ä", ".a", "a..b", "../../x", "a/b", &"x".repeat(65)] {
+    for id in [
+        "",
+        "a b",
+        "a>b",
+        "a\r\nb",
+        "ä",
+        ".a",
+        "a..b",
+        "../../x",
+        "a/b",
+        &"x".repeat(65),
+    ] {
         let addressing = Addressing {
             delivery_id: id,
             date: AT,
@@ -223,7 +259,10 @@ fn check(mail: &Mail) {
     assert_eq!(list(parsed.cc()), ["team@xn--bcher-kva.example"]);
     assert_eq!(list(parsed.from()), ["mill@example.com"]);
     assert_eq!(list(parsed.reply_to()), ["help@example.org"]);
-    assert_eq!(parsed.message_id(), Some("01979764-2b70-7c3e-8a1f-0000000000aa@example.com"));
+    assert_eq!(
+        parsed.message_id(),
+        Some("01979764-2b70-7c3e-8a1f-0000000000aa@example.com")
+    );
     assert_eq!(parsed.subject().map(str::trim), Some(mail.subject.trim()));
     assert_eq!(parsed.parts.len(), 3);
     let plain = |text: &str| text.replace('\r', "").trim_end().to_owned();

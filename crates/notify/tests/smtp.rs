@@ -42,7 +42,10 @@ async fn a_mail_goes_by_starttls_with_login() {
     let sent = mailer.send(&message).await.unwrap();
     assert!(sent.refused.is_empty() && sent.answer.starts_with("250 "), "{sent:?}");
     let [mail] = &server.mails()[..] else { panic!() };
-    assert_eq!((mail.from.as_str(), mail.encrypted, mail.user.as_str()), ("mill@example.com", true, "mill@example.com"));
+    assert_eq!(
+        (mail.from.as_str(), mail.encrypted, mail.user.as_str()),
+        ("mill@example.com", true, "mill@example.com")
+    );
     assert_eq!(mail.to, [TO, CC]);
     assert_eq!(mail.bytes.trim_ascii_end(), message.bytes().trim_ascii_end());
 }
@@ -64,15 +67,24 @@ async fn this_machine_is_spoken_to_without_encryption_or_with_as_offered() {
     outcome.unwrap();
     assert!(server.mails()[0].encrypted);
     let server = SmtpServer::start(&["--login", LOGIN]);
-    mailer(&server, "smtp", ENCODED, "?tls=none").send(&message()).await.unwrap();
+    mailer(&server, "smtp", ENCODED, "?tls=none")
+        .send(&message())
+        .await
+        .unwrap();
     assert_eq!(server.mails()[0].user, "mill@example.com");
 }
 
 #[tokio::test]
 async fn nothing_is_sent_unencrypted_where_encryption_is_required() {
     let server = SmtpServer::start(&[]);
-    let error = mailer(&server, "smtp", ENCODED, "?tls=required").send(&message()).await.unwrap_err();
-    assert!(!error.permanent && error.stage == Stage::Connect && error.message.contains("STARTTLS"), "{error}");
+    let error = mailer(&server, "smtp", ENCODED, "?tls=required")
+        .send(&message())
+        .await
+        .unwrap_err();
+    assert!(
+        !error.permanent && error.stage == Stage::Connect && error.message.contains("STARTTLS"),
+        "{error}"
+    );
     assert!(server.mails().is_empty());
 }
 
@@ -88,7 +100,10 @@ async fn a_server_that_nobody_vouches_for_is_not_trusted() {
         })
         .unwrap();
         let error = mailer.send(&message()).await.unwrap_err();
-        assert!(!error.permanent && error.stage == Stage::Connect && error.message.contains("certificate"), "{error}");
+        assert!(
+            !error.permanent && error.stage == Stage::Connect && error.message.contains("certificate"),
+            "{error}"
+        );
         assert!(server.mails().is_empty());
     }
 }
@@ -98,19 +113,38 @@ async fn a_wrong_login_is_the_operators_to_repair_and_is_not_repeated() {
     let server = SmtpServer::start(&["--tls", "starttls", "--login", LOGIN]);
     let mailer = mailer(&server, "smtp", "mill%40example.com:hunter%202hunter@", "?tls=required");
     let error = mailer.send(&message()).await.unwrap_err();
-    assert_eq!((error.permanent, error.smtp_code, error.stage), (false, Some(535), Stage::Login));
-    assert!(error.message.contains("***") && !error.message.contains("hunter"), "{error}");
+    assert_eq!(
+        (error.permanent, error.smtp_code, error.stage),
+        (false, Some(535), Stage::Login)
+    );
+    assert!(
+        error.message.contains("***") && !error.message.contains("hunter"),
+        "{error}"
+    );
     assert!(!format!("{mailer:?} {error:?}").contains("hunter"));
     let server = SmtpServer::start(&["--login", LOGIN]);
-    let error = self::mailer(&server, "smtp", "", "").send(&message()).await.unwrap_err();
+    let error = self::mailer(&server, "smtp", "", "")
+        .send(&message())
+        .await
+        .unwrap_err();
     assert_eq!((error.permanent, error.smtp_code), (false, Some(530)), "{error}");
 }
 
 #[tokio::test]
 async fn refusals_of_the_recipient_or_the_mail_are_final_and_those_of_the_sender_are_not() {
     for (manners, permanent, code, stage) in [
-        (["--rcpt", "ana@example.org=550 5.1.1 no such mailbox"], true, 550, Stage::Recipient),
-        (["--rcpt", "ana@example.org=451 4.7.1 greylisted"], false, 451, Stage::Recipient),
+        (
+            ["--rcpt", "ana@example.org=550 5.1.1 no such mailbox"],
+            true,
+            550,
+            Stage::Recipient,
+        ),
+        (
+            ["--rcpt", "ana@example.org=451 4.7.1 greylisted"],
+            false,
+            451,
+            Stage::Recipient,
+        ),
         (["--data", "554 5.7.1 looks like spam"], true, 554, Stage::Content),
         (["--data", "452 4.3.1 disk is full"], false, 452, Stage::Content),
         (["--mail", "550 5.7.60 not your address"], false, 550, Stage::Sender),
@@ -118,7 +152,11 @@ async fn refusals_of_the_recipient_or_the_mail_are_final_and_those_of_the_sender
     ] {
         let (server, outcome) = sent_to(&manners).await;
         let error = outcome.unwrap_err();
-        assert_eq!((error.permanent, error.smtp_code, error.stage), (permanent, Some(code), stage), "{error}");
+        assert_eq!(
+            (error.permanent, error.smtp_code, error.stage),
+            (permanent, Some(code), stage),
+            "{error}"
+        );
         let words = manners[1].rsplit_once('.').unwrap().1.split_once(' ').unwrap().1;
         assert!(error.message.contains(words) && !error.outcome_unknown, "{error}");
         assert!(server.mails().is_empty());
@@ -138,7 +176,10 @@ async fn copies_that_are_refused_do_not_keep_the_mail_from_the_others() {
 async fn a_connection_lost_after_the_mail_leaves_the_outcome_open() {
     let (server, outcome) = sent_to(&["--drop-after-data"]).await;
     let error = outcome.unwrap_err();
-    assert!(error.outcome_unknown && !error.permanent && error.stage == Stage::Content, "{error:?}");
+    assert!(
+        error.outcome_unknown && !error.permanent && error.stage == Stage::Content,
+        "{error:?}"
+    );
     assert_eq!(server.mails().len(), 1);
 }
 
@@ -148,7 +189,10 @@ async fn nobody_listening_is_a_passing_trouble() {
     let mailer = mailer(&server, "smtp", "", "");
     server.stop();
     let error = mailer.send(&message()).await.unwrap_err();
-    assert!(!error.permanent && error.stage == Stage::Connect && !error.outcome_unknown, "{error:?}");
+    assert!(
+        !error.permanent && error.stage == Stage::Connect && !error.outcome_unknown,
+        "{error:?}"
+    );
 }
 
 #[tokio::test]
@@ -197,12 +241,19 @@ async fn silent_servers_are_given_up() {
         let sending = mailer.send(&mail);
         tokio::pin!(sending);
         // Real time for the conversation to come to its silence, then none for the wait.
-        assert!(tokio::time::timeout(Duration::from_secs(2), &mut sending).await.is_err());
+        assert!(
+            tokio::time::timeout(Duration::from_secs(2), &mut sending)
+                .await
+                .is_err()
+        );
         tokio::time::pause();
         tokio::time::advance(Duration::from_secs(41)).await;
         let error = sending.await.unwrap_err();
         tokio::time::resume();
-        assert!(!error.permanent && error.message.contains("no answer"), "{stall}: {error}");
+        assert!(
+            !error.permanent && error.message.contains("no answer"),
+            "{stall}: {error}"
+        );
         assert_eq!(error.outcome_unknown, stall == "data", "{stall}");
     }
 }
@@ -240,6 +291,11 @@ fn a_file_of_authorities_that_is_none_is_refused() {
             connections: 1,
         })
     };
-    assert!(make("/nowhere/ca.pem").unwrap_err().to_string().contains("/nowhere/ca.pem"));
+    assert!(
+        make("/nowhere/ca.pem")
+            .unwrap_err()
+            .to_string()
+            .contains("/nowhere/ca.pem")
+    );
     assert!(make(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")).is_err());
 }

@@ -64,7 +64,9 @@ pub(super) fn render(template: &str, view: &impl Serialize) -> (String, String) 
     let view = Value::from(Serde(view));
     let rendered = |ending: &str| {
         let name = format!("{template}.{ending}");
-        let rendered = ENVIRONMENT.get_template(&name).and_then(|template| template.render(view.clone()));
+        let rendered = ENVIRONMENT
+            .get_template(&name)
+            .and_then(|template| template.render(view.clone()));
         debug_assert!(rendered.is_ok(), "{name}: {rendered:?}");
         rendered.unwrap_or_default()
     };

@@ -109,7 +109,11 @@ pub(super) fn subject_of_digest(reports: &[JobReport], more: u64) -> String {
         .chunk_by(|a, b| a == b)
         .filter_map(|same| Some(format!("{} {}", grouped(same.len() as u64), same.first()?.label())))
         .collect();
-    let all = counted(more.saturating_add(reports.len() as u64), "notification", "notifications");
+    let all = counted(
+        more.saturating_add(reports.len() as u64),
+        "notification",
+        "notifications",
+    );
     let same_workflow = reports.windows(2).all(|pair| match pair {
         [a, b] => a.workflow_name == b.workflow_name,
         _ => true,

@@ -55,7 +55,9 @@ impl SmtpUrl {
         };
         let host = host(&url).ok_or_else(|| wrong("it names no host, or one that can't be"))?;
         if !matches!(url.path(), "" | "/") || url.fragment().is_some() {
-            return Err(wrong("nothing but ?tls=... may follow host and port (percent-encode / ? and # in a password)"));
+            return Err(wrong(
+                "nothing but ?tls=... may follow host and port (percent-encode / ? and # in a password)",
+            ));
         }
         let asked = asked(&url).map_err(|why| wrong(&why))?;
         let encryption = match (scheme, asked) {
@@ -110,7 +112,12 @@ fn asked(url: &Url) -> Result<Option<Encryption>, String> {
 }
 
 fn login(url: &Url) -> Result<Option<(String, String)>, &'static str> {
-    let decoded = |text: &str| percent_decode_str(text).decode_utf8().map(|text| text.into_owned()).ok();
+    let decoded = |text: &str| {
+        percent_decode_str(text)
+            .decode_utf8()
+            .map(|text| text.into_owned())
+            .ok()
+    };
     match (url.username(), url.password()) {
         ("", None) => Ok(None),
         ("", Some(_)) => Err("it has a password but no user"),
@@ -137,7 +144,11 @@ fn is_loopback(host: &Host) -> bool {
 
 impl fmt::Display for SmtpUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = if self.encryption == Encryption::Implicit { "smtps" } else { "smtp" };
+        let scheme = if self.encryption == Encryption::Implicit {
+            "smtps"
+        } else {
+            "smtp"
+        };
         let login = if self.login.is_some() { "***@" } else { "" };
         let (open, close) = if self.host.contains(':') { ("[", "]") } else { ("", "") };
         write!(f, "{scheme}://{login}{open}{}{close}:{}", self.host, self.port)
@@ -158,19 +169,53 @@ mod tests {
     fn urls_say_where_and_how() {
         for (text, host, port, encryption) in [
             ("smtp://mail.example.com", "mail.example.com", 587, Encryption::Required),
-            ("smtp+starttls://mail.example.com/", "mail.example.com", 587, Encryption::Required),
+            (
+                "smtp+starttls://mail.example.com/",
+                "mail.example.com",
+                587,
+                Encryption::Required,
+            ),
             ("smtp+starttls://127.0.0.1:25", "127.0.0.1", 25, Encryption::Required),
-            ("smtps://mail.example.com", "mail.example.com", 465, Encryption::Implicit),
-            ("smtp://mail.example.com:2525?tls=none", "mail.example.com", 2525, Encryption::None),
+            (
+                "smtps://mail.example.com",
+                "mail.example.com",
+                465,
+                Encryption::Implicit,
+            ),
+            (
+                "smtp://mail.example.com:2525?tls=none",
+                "mail.example.com",
+                2525,
+                Encryption::None,
+            ),
             ("smtp://localhost:1025", "localhost", 1025, Encryption::Opportunistic),
-            ("smtp://LOCALHOST:1025?tls=required", "localhost", 1025, Encryption::Required),
+            (
+                "smtp://LOCALHOST:1025?tls=required",
+                "localhost",
+                1025,
+                Encryption::Required,
+            ),
             ("smtp://[::1]:1025", "::1", 1025, Encryption::Opportunistic),
             ("smtp://[2001:db8::1]", "2001:db8::1", 587, Encryption::Required),
-            ("smtp://b%C3%BCcher.example", "xn--bcher-kva.example", 587, Encryption::Required),
-            (" smtp://mail:25?tls=opportunistic\n", "mail", 25, Encryption::Opportunistic),
+            (
+                "smtp://b%C3%BCcher.example",
+                "xn--bcher-kva.example",
+                587,
+                Encryption::Required,
+            ),
+            (
+                " smtp://mail:25?tls=opportunistic\n",
+                "mail",
+                25,
+                Encryption::Opportunistic,
+            ),
         ] {
             let url = SmtpUrl::parse(text).unwrap();
-            assert_eq!((url.host.as_str(), url.port, url.encryption), (host, port, encryption), "{text}");
+            assert_eq!(
+                (url.host.as_str(), url.port, url.encryption),
+                (host, port, encryption),
+                "{text}"
+            );
         }
     }
 
@@ -180,7 +225,11 @@ mod tests {
         assert_eq!(url.login, Some(("mill@example.com".into(), "p@ss:w/örd".into())));
         assert_eq!(format!("{url:?}"), "SmtpUrl(smtp://***@mail.example.com:587, Required)");
         assert!(!url.exposes_login());
-        assert!(SmtpUrl::parse("smtp://u:p@mail.example.com?tls=none").unwrap().exposes_login());
+        assert!(
+            SmtpUrl::parse("smtp://u:p@mail.example.com?tls=none")
+                .unwrap()
+                .exposes_login()
+        );
         assert!(!SmtpUrl::parse("smtp://u:p@[::1]?tls=none").unwrap().exposes_login());
         assert!(!SmtpUrl::parse("smtp://u:p@localhost").unwrap().exposes_login());
     }

@@ -54,7 +54,9 @@ impl WebhookSecret {
             return Err(SecretError("a secret has 24 to 75 bytes"));
         }
         if text.chars().any(|c| c.is_control()) || text.trim() != text {
-            return Err(SecretError("a secret has no control characters and no spaces around it"));
+            return Err(SecretError(
+                "a secret has no control characters and no spaces around it",
+            ));
         }
         let key = match text.strip_prefix(PREFIX) {
             None => text.as_bytes().to_vec(),
@@ -99,7 +101,10 @@ mod tests {
         let made = WebhookSecret::generate([7; 32]);
         assert!(made.reveal().starts_with("whsec_") && TEXT.contains(&made.reveal().len()));
         assert_eq!(WebhookSecret::parse(made.reveal()).unwrap(), made);
-        assert_eq!(WebhookSecret::parse(made.reveal().trim_end_matches('=')).unwrap().key(), made.key());
+        assert_eq!(
+            WebhookSecret::parse(made.reveal().trim_end_matches('=')).unwrap().key(),
+            made.key()
+        );
         assert_eq!(format!("{made:?}"), "WebhookSecret(***)");
     }
 
