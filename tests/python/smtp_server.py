@@ -1,7 +1,8 @@
 """A mail server for tests, with the manners of good and bad ones.
 
-Writes every mail it takes into --dir as N.eml, and N.envelope with four lines: sender, recipients
-separated by spaces, "tls" or "plain", and the user who logged in. Ends when it is killed.
+Writes every mail it takes into --dir as N.eml, and N.envelope with five lines: sender, recipients
+separated by spaces, "tls" or "plain", the user who logged in, and the number of the connection. Ends when
+it is killed.
 """
 
 import argparse
@@ -20,13 +21,16 @@ def arguments():
     parser.add_argument("--cert")
     parser.add_argument("--key")
     parser.add_argument("--login", help="USER:PASSWORD, then nobody may send without")
+    parser.add_argument("--auth", metavar="REPLY", help="answer to every login")
     parser.add_argument("--mail", metavar="REPLY", help="answer to every MAIL")
     parser.add_argument("--rcpt", metavar="ADDRESS=REPLY", action="append", default=[])
-    parser.add_argument("--ehlo", metavar="REPLY", help="answer to every EHLO")
+    parser.add_argument("--greeting", metavar="REPLY", help="instead of 220")
+    parser.add_argument("--ehlo", metavar="REPLY", help="answer to every EHLO and HELO")
+    parser.add_argument("--starttls", metavar="REPLY", help="answer to every STARTTLS, which is offered")
     parser.add_argument("--data-command", metavar="REPLY", help="answer to every DATA, before the content")
     parser.add_argument("--data", metavar="REPLY", help="answer after every mail's content")
     parser.add_argument("--stall", choices=["greeting", "ehlo", "mail", "rcpt", "data"])
-    parser.add_argument("--drop", choices=["greeting", "ehlo", "mail", "rcpt"], help="close the connection there")
+    parser.add_argument("--drop", choices=["greeting", "ehlo", "mail", "rcpt"], help="close the connection")
     parser.add_argument("--drop-after-data", action="store_true", help="keep every mail, close without an answer")
     parser.add_argument("--drop-first-after-data", action="store_true", help="so with the first mail alone")
     return parser.parse_args()
@@ -38,27 +42,42 @@ class Handler:
         self.replies = dict(rule.split("=", 1) for rule in args.rcpt)
         self.count = 0
 
+    async def at(self, server, stage):
+        """Falls silent or hangs up where that was asked for."""
+        if self.args.stall == stage:
+            await asyncio.sleep(3600)
+        if self.args.drop == stage:
+            server.transport.abort()
+
+    async def handle_EHLO(self, server, session, envelope, hostname, responses):
+        await self.at(server, "ehlo")
+        session.host_name = hostname
+        return [self.args.ehlo] if self.args.ehlo else responses
+
+    async def handle_HELO(self, server, session, envelope, hostname):
+        session.host_name = hostname
+        return self.args.ehlo or "250 mail.test"
+
     async def handle_MAIL(self, server, session, envelope, address, options):
+        await self.at(server, "mail")
         if self.args.mail:
             return self.args.mail
         envelope.mail_from = address
         return "250 OK"
 
     async def handle_RCPT(self, server, session, envelope, address, options):
-        if self.args.stall == "rcpt":
-            await asyncio.sleep(3600)
+        await self.at(server, "rcpt")
         if address in self.replies:
             return self.replies[address]
         envelope.rcpt_tos.append(address)
         return "250 OK"
 
     async def handle_DATA(self, server, session, envelope):
-        if self.args.stall == "data":
-            await asyncio.sleep(3600)
+        await self.at(server, "data")
         if self.args.data:
             return self.args.data
         self.keep(server, session, envelope)
-        if self.args.drop_after_data:
+        if self.args.drop_after_data or (self.args.drop_first_after_data and self.count == 1):
             server.transport.abort()
         return f"250 OK queued as {self.count}"
 
@@ -73,10 +92,46 @@ class Handler:
             " ".join(envelope.rcpt_tos),
             "tls" if encrypted else "plain",
             session.auth_data or "",
+            str(server.number),
         ]
         with open(path + ".writing", "w") as file:
             file.write("\n".join(lines))
         os.rename(path + ".writing", path + ".envelope")
+
+
+class Server(SMTP):
+    """One connection."""
+
+    connections = 0
+
+    def __init__(self, handler, **options):
+        super().__init__(handler, **options)
+        self.args = handler.args
+        Server.connections += 1
+        self.number = Server.connections
+
+    async def push(self, status):
+        if self.args.greeting and str(status).startswith("220 mail.test "):
+            status = self.args.greeting
+        await super().push(status)
+
+    async def smtp_STARTTLS(self, arg):
+        if self.args.starttls:
+            await self.push(self.args.starttls)
+        else:
+            await super().smtp_STARTTLS(arg)
+
+    async def smtp_AUTH(self, arg):
+        if self.args.auth:
+            await self.push(self.args.auth)
+        else:
+            await super().smtp_AUTH(arg)
+
+    async def smtp_DATA(self, arg):
+        if self.args.data_command:
+            await self.push(self.args.data_command)
+        else:
+            await super().smtp_DATA(arg)
 
 
 def authenticator(login):
@@ -93,8 +148,13 @@ def authenticator(login):
     return check
 
 
-async def silent(reader, writer):
-    await asyncio.sleep(3600)
+def before_greeting(args):
+    async def serve(reader, writer):
+        if args.stall:
+            await asyncio.sleep(3600)
+        writer.transport.abort()
+
+    return serve
 
 
 async def main():
@@ -115,11 +175,11 @@ async def main():
         )
     handler = Handler(args)
     loop = asyncio.get_running_loop()
-    if args.stall == "greeting":
-        server = await asyncio.start_server(silent, "127.0.0.1", args.port)
+    if "greeting" in (args.stall, args.drop):
+        server = await asyncio.start_server(before_greeting(args), "127.0.0.1", args.port)
     else:
         server = await loop.create_server(
-            lambda: SMTP(handler, **options),
+            lambda: Server(handler, **options),
             "127.0.0.1",
             args.port,
             ssl=context if args.tls == "implicit" else None,

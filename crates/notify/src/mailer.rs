@@ -107,7 +107,8 @@ impl Mailer {
         Self(Way::Folder(folder::Folder::new(directory.into())))
     }
 
-    /// Sends a mail to its recipients.
+    /// Sends a mail to its recipients. Waits for a free connection, then takes six minutes at most: every step of
+    /// the conversation has a limit of its own, the longest two minutes for the server's confirmation.
     ///
     /// # Errors
     /// [`SendError`] when it was refused, or may not have arrived.

@@ -2,7 +2,8 @@
 
 mod common;
 
-use std::time::{Duration, Instant};
+use std::collections::BTreeSet;
+use std::time::Duration;
 
 use common::{addressed, report};
 use docmill_notify::{Mail, Mailer, Message, SendError, Sent, SmtpOptions, SmtpUrl, Stage};
@@ -163,6 +164,96 @@ async fn refusals_of_the_recipient_or_the_mail_are_final_and_those_of_the_sender
     }
 }
 
+/// What refuses before the recipient and the mail are known is the operator's to repair, so it is tried again.
+#[tokio::test]
+async fn refusals_at_the_door_are_tried_again() {
+    for (manners, query, stage) in [
+        (["--greeting", "554 5.3.2 no service"], "", Stage::Connect),
+        (["--greeting", "421 4.3.2 too many connections"], "", Stage::Connect),
+        (["--ehlo", "550 5.7.1 who are you"], "", Stage::Connect),
+        (["--ehlo", "451 4.7.0 later"], "", Stage::Connect),
+        (
+            ["--starttls", "454 4.7.0 TLS is broken"],
+            "?tls=required",
+            Stage::Connect,
+        ),
+        (
+            ["--starttls", "502 5.5.1 no TLS today"],
+            "?tls=required",
+            Stage::Connect,
+        ),
+        (["--auth", "454 4.7.0 directory is down"], "?tls=required", Stage::Login),
+        (["--auth", "535 5.7.8 no"], "?tls=required", Stage::Login),
+    ] {
+        let arguments = [&["--tls", "starttls", "--login", LOGIN][..], &manners[..]].concat();
+        let server = SmtpServer::start(&arguments);
+        let login = if query.is_empty() { "" } else { ENCODED };
+        let error = mailer(&server, "smtp", login, query)
+            .send(&message())
+            .await
+            .unwrap_err();
+        let code: u16 = manners[1].split_once(' ').unwrap().0.parse().unwrap();
+        assert_eq!(
+            (error.permanent, error.outcome_unknown, error.stage),
+            (false, false, stage),
+            "{manners:?}: {error}"
+        );
+        assert_eq!(error.smtp_code, Some(code), "{manners:?}: {error}");
+        assert!(server.mails().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_refused_starttls_is_not_answered_with_plain_text() {
+    // Even where the certificate does not matter: what was offered and then refused is an attack or a defect.
+    let server = SmtpServer::start(&["--tls", "starttls", "--starttls", "454 4.7.0 not now"]);
+    let error = mailer(&server, "smtp", "", "").send(&message()).await.unwrap_err();
+    assert_eq!((error.smtp_code, error.stage), (Some(454), Stage::Connect), "{error}");
+}
+
+#[tokio::test]
+async fn connections_that_break_before_the_content_are_tried_again() {
+    for (place, stage) in [
+        ("greeting", Stage::Connect),
+        ("ehlo", Stage::Connect),
+        ("mail", Stage::Sender),
+        ("rcpt", Stage::Recipient),
+    ] {
+        let (server, outcome) = sent_to(&["--drop", place]).await;
+        let error = outcome.unwrap_err();
+        assert_eq!(
+            (error.permanent, error.outcome_unknown, error.smtp_code),
+            (false, false, None),
+            "{place}: {error}"
+        );
+        assert_eq!(error.stage, stage, "{place}: {error}");
+        assert!(server.mails().is_empty());
+    }
+}
+
+/// The content holds lines that a server could take for commands.
+#[tokio::test]
+async fn the_content_follows_the_invitation_alone() {
+    for (answer, permanent, code) in [
+        ("250 2.0.0 fine", false, None),
+        ("451 4.3.0 not now", false, Some(451)),
+        ("554 5.5.1 no valid recipients", true, Some(554)),
+    ] {
+        let (server, outcome) = sent_to(&["--data-command", answer]).await;
+        let error = outcome.unwrap_err();
+        assert_eq!(
+            (error.permanent, error.outcome_unknown, error.smtp_code),
+            (permanent, false, code),
+            "{error}"
+        );
+        assert_eq!(error.stage, Stage::Content);
+        assert!(server.mails().is_empty());
+    }
+    // Nor is an invitation taken for a confirmation.
+    let (_server, outcome) = sent_to(&["--data", "354 go on"]).await;
+    assert!(outcome.unwrap_err().outcome_unknown);
+}
+
 #[tokio::test]
 async fn copies_that_are_refused_do_not_keep_the_mail_from_the_others() {
     let rule = format!("{CC}=550 5.1.1 no such mailbox");
@@ -173,14 +264,26 @@ async fn copies_that_are_refused_do_not_keep_the_mail_from_the_others() {
 }
 
 #[tokio::test]
-async fn a_connection_lost_after_the_mail_leaves_the_outcome_open() {
-    let (server, outcome) = sent_to(&["--drop-after-data"]).await;
-    let error = outcome.unwrap_err();
+async fn a_mail_whose_outcome_is_open_comes_again_with_the_same_message_id() {
+    let server = SmtpServer::start(&["--drop-first-after-data"]);
+    let mailer = mailer(&server, "smtp", "", "");
+    let message = message();
+    let error = mailer.send(&message).await.unwrap_err();
     assert!(
         error.outcome_unknown && !error.permanent && error.stage == Stage::Content,
         "{error:?}"
     );
-    assert_eq!(server.mails().len(), 1);
+    assert_eq!(error.smtp_code, None);
+    mailer.send(&message).await.unwrap();
+    let mails = server.mails();
+    let ids: Vec<_> = mails.iter().map(|mail| message_id(&mail.bytes)).collect();
+    assert_eq!(ids, ["01979764-2b70-7c3e-8a1f-0000000000aa@example.com"; 2]);
+    assert_eq!(mails[0].bytes, mails[1].bytes);
+}
+
+fn message_id(mail: &[u8]) -> String {
+    let mail = mail_parser::MessageParser::default().parse(mail).unwrap();
+    mail.message_id().unwrap().to_owned()
 }
 
 #[tokio::test]
@@ -197,22 +300,35 @@ async fn nobody_listening_is_a_passing_trouble() {
 
 #[tokio::test]
 async fn connections_are_kept_and_a_dead_one_is_replaced() {
-    let mut server = SmtpServer::start(&["--tls", "starttls"]);
-    let mailer = mailer(&server, "smtp", "", "?tls=required");
-    let start = Instant::now();
+    let mut server = SmtpServer::start(&["--tls", "starttls", "--login", LOGIN]);
+    let mailer = mailer(&server, "smtp", ENCODED, "?tls=required");
     for _ in 0..20 {
         mailer.send(&message()).await.unwrap();
     }
-    println!("20 mails over one connection: {:?}", start.elapsed());
-    assert_eq!(server.mails().len(), 20);
-    // A refusal leaves the connection usable, and what was refused does not stick to the next mail.
-    server.restart(&["--rcpt", "ana@example.org=550 no"]);
-    let mailer = self::mailer(&server, "smtp", "", "");
-    mailer.send(&message()).await.unwrap_err();
-    mailer.send(&message()).await.unwrap_err();
-    server.restart(&[]);
+    let connections: Vec<u64> = server.mails().iter().map(|mail| mail.connection).collect();
+    assert_eq!(connections, [connections[0]; 20]);
+    // The same mailer, whose connection the server has closed.
+    server.restart(&["--tls", "starttls", "--login", LOGIN]);
     mailer.send(&message()).await.unwrap();
     assert_eq!(server.mails().len(), 1);
+}
+
+#[tokio::test]
+async fn what_was_refused_does_not_stick_to_the_next_mail() {
+    let server = SmtpServer::start(&["--rcpt", "bob@example.org=550 5.1.1 no such mailbox"]);
+    let mailer = mailer(&server, "smtp", "", "");
+    let to_bob = common::addressed_to(&Mail::job(&report(), None), "bob@example.org");
+    for _ in 0..3 {
+        assert_eq!(mailer.send(&to_bob).await.unwrap_err().smtp_code, Some(550));
+        mailer.send(&message()).await.unwrap();
+    }
+    let mails = server.mails();
+    assert_eq!(mails.len(), 3);
+    assert!(
+        mails
+            .iter()
+            .all(|mail| mail.to == [TO, CC] && mail.connection == mails[0].connection)
+    );
 }
 
 #[tokio::test]
@@ -228,26 +344,33 @@ async fn many_mails_go_at_a_time() {
     for task in tasks {
         task.await.unwrap().unwrap();
     }
-    assert_eq!(server.mails().len(), 60);
+    let mails = server.mails();
+    assert_eq!(mails.len(), 60);
+    // As many connections as were allowed, and no more.
+    let connections: BTreeSet<u64> = mails.iter().map(|mail| mail.connection).collect();
+    assert!((2..=4).contains(&connections.len()), "{connections:?}");
 }
 
-/// The wait for a silent server ends after 30 seconds at any stage; the clock is turned forward.
+/// The wait for a silent server ends at any stage; the clock is turned forward.
 #[tokio::test]
 async fn silent_servers_are_given_up() {
-    for stall in ["greeting", "rcpt", "data"] {
+    for (stall, patience) in [
+        ("greeting", 41),
+        ("ehlo", 41),
+        ("mail", 31),
+        ("rcpt", 31),
+        ("data", 121),
+    ] {
         let server = SmtpServer::start(&["--stall", stall]);
         let mailer = mailer(&server, "smtp", "", "");
         let mail = message();
         let sending = mailer.send(&mail);
         tokio::pin!(sending);
         // Real time for the conversation to come to its silence, then none for the wait.
-        assert!(
-            tokio::time::timeout(Duration::from_secs(2), &mut sending)
-                .await
-                .is_err()
-        );
+        let early = tokio::time::timeout(Duration::from_secs(2), &mut sending).await;
+        assert!(early.is_err(), "{stall}: {early:?}");
         tokio::time::pause();
-        tokio::time::advance(Duration::from_secs(41)).await;
+        tokio::time::advance(Duration::from_secs(patience)).await;
         let error = sending.await.unwrap_err();
         tokio::time::resume();
         assert!(

@@ -27,6 +27,8 @@ pub struct ReceivedMail {
     pub encrypted: bool,
     /// Who logged in; empty when nobody did.
     pub user: String,
+    /// Number of the connection it came over; the first one only asked whether the server listens.
+    pub connection: u64,
     /// The mail.
     pub bytes: Vec<u8>,
 }
@@ -95,6 +97,7 @@ impl SmtpServer {
                     to: next().split_whitespace().map(str::to_owned).collect(),
                     encrypted: next() == "tls",
                     user: next(),
+                    connection: next().parse().expect("a number"),
                     bytes: std::fs::read(path.with_extension("eml")).expect("a mail"),
                 }
             })

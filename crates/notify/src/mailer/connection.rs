@@ -10,7 +10,7 @@ use lettre::transport::smtp::client::{AsyncSmtpConnection, Certificate, TlsParam
 use lettre::transport::smtp::commands::{Data, Mail, Rcpt, Rset};
 use lettre::transport::smtp::extension::ClientId;
 use lettre::transport::smtp::response::Response;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::url::Encryption;
 use super::{ConfigError, Refusal, SendError, Sent, SmtpOptions, SmtpUrl, Stage};
@@ -21,6 +21,13 @@ use crate::words::one_line;
 const CONNECT: Duration = Duration::from_secs(10);
 /// Longest time for a command and its answer.
 const COMMAND: Duration = Duration::from_secs(30);
+/// Longest time for the commands before a mail's content, all together: recipients may be many.
+const CONVERSATION: Duration = Duration::from_secs(120);
+/// Longest time for a kept connection to show that it is alive; a new one is made otherwise.
+const REUSE: Duration = Duration::from_secs(5);
+/// Longest time until a mail's content is confirmed. Servers look for spam and viruses meanwhile, and a mail
+/// that is given up too early comes twice.
+const CONFIRMATION: Duration = Duration::from_secs(120);
 /// Longest part of a server's words that is kept, in characters.
 const LONGEST_ANSWER: usize = 500;
 /// Codes by which servers ask for what the operator must set up (login, encryption), at whatever stage.
@@ -37,6 +44,8 @@ pub(super) struct Server {
 pub(super) struct Connection {
     inner: AsyncSmtpConnection,
     secrets: Vec<String>,
+    /// When the commands before a mail's content must be through.
+    end: Instant,
     broken: bool,
 }
 
@@ -120,6 +129,7 @@ impl Server {
         Ok(Connection {
             inner,
             secrets,
+            end: Instant::now() + CONVERSATION,
             broken: false,
         })
     }
@@ -137,9 +147,37 @@ impl Server {
 impl Connection {
     /// Hands over a mail: to all recipients or, when some in copy are refused, to the others.
     pub(super) async fn deliver(&mut self, message: &Message) -> Result<Sent, SendError> {
-        let (to, cc) = message.recipients();
+        self.end = Instant::now() + CONVERSATION;
         let from = message.sender().to_address();
         self.command(Stage::Sender, Mail::new(Some(from), Vec::new())).await?;
+        let refused = self.name_recipients(message).await?;
+        let ready = self.command(Stage::Content, Data).await?;
+        // After any other answer the server would read the content as commands.
+        if !ready.has_code(354) {
+            return Err(self.out_of_step(&ready));
+        }
+        match within(CONFIRMATION, self.inner.message(message.bytes())).await {
+            Ok(response) if response.has_code(354) => Err(SendError {
+                outcome_unknown: true,
+                ..self.out_of_step(&response)
+            }),
+            Ok(response) => Ok(Sent {
+                answer: self.cleaned(&response),
+                refused,
+            }),
+            Err(trouble) => {
+                let outcome_unknown = trouble.code.is_none();
+                Err(SendError {
+                    outcome_unknown,
+                    ..self.failed(Stage::Content, trouble)
+                })
+            }
+        }
+    }
+
+    /// Says whom the mail is to; the answer is who in copy was refused.
+    async fn name_recipients(&mut self, message: &Message) -> Result<Vec<Refusal>, SendError> {
+        let (to, cc) = message.recipients();
         self.command(Stage::Recipient, Rcpt::new(to.to_address(), Vec::new()))
             .await?;
         let mut refused = Vec::new();
@@ -155,22 +193,13 @@ impl Connection {
                 Err(error) => return Err(error),
             }
         }
-        self.command(Stage::Content, Data).await?;
-        let handed = within(COMMAND, self.inner.message(message.bytes())).await;
-        match handed {
-            Ok(response) => Ok(Sent {
-                answer: self.cleaned(&response),
-                refused,
-            }),
-            Err(trouble) => {
-                let unknown = trouble.code.is_none();
-                let error = self.failed(Stage::Content, trouble);
-                Err(SendError {
-                    outcome_unknown: unknown,
-                    ..error
-                })
-            }
-        }
+        Ok(refused)
+    }
+
+    /// The error for an answer that belongs to some other command; nothing more is said over this connection.
+    fn out_of_step(&mut self, response: &Response) -> SendError {
+        let text = format!("unexpected answer {}", self.cleaned(response));
+        self.failed(Stage::Content, Trouble::new(&text))
     }
 
     /// Whether the next mail can go over this connection.
@@ -180,6 +209,7 @@ impl Connection {
 
     /// Makes ready for the next mail; false when the connection is gone.
     pub(super) async fn reset(&mut self) -> bool {
+        self.end = Instant::now() + REUSE;
         self.command(Stage::Connect, Rset).await.is_ok()
     }
 
@@ -191,7 +221,8 @@ impl Connection {
     }
 
     async fn command(&mut self, stage: Stage, command: impl Display) -> Result<Response, SendError> {
-        match within(COMMAND, self.inner.command(command)).await {
+        let limit = COMMAND.min(self.end.saturating_duration_since(Instant::now()));
+        match within(limit, self.inner.command(command)).await {
             Ok(response) => Ok(response),
             Err(trouble) => Err(self.failed(stage, trouble)),
         }
@@ -236,7 +267,10 @@ async fn within<T>(
             };
             Err(Trouble { code, text })
         }
-        Err(_) => Err(Trouble::new(&format!("no answer within {} seconds", limit.as_secs()))),
+        Err(_) => Err(Trouble::new(&format!(
+            "no answer within {} seconds",
+            limit.as_secs().max(1)
+        ))),
     }
 }
 

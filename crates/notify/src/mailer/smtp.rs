@@ -76,6 +76,9 @@ impl Smtp {
                 connection.quit();
             } else if connection.reset().await {
                 return Some((connection, mails));
+            } else {
+                // The others have most likely gone the same way: nobody waits for each of them.
+                self.idle().clear();
             }
         }
     }

@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout_at};
 use super::{WebhookSecret, sign};
 use crate::words::one_line;
 
-/// Longest time for all of an attempt.
+/// Longest time for all of an attempt, unless asked otherwise.
 const TOTAL: Duration = Duration::from_secs(15);
 /// Longest time for the body of an answer, which matters to nobody but readers of the attempt log.
 const BODY: Duration = Duration::from_secs(5);
@@ -63,21 +63,31 @@ pub enum Outcome {
 #[derive(Clone, Debug)]
 pub struct WebhookSender {
     client: Client,
+    total: Duration,
 }
 
 impl WebhookSender {
-    /// A sender that reaches what the guard allows.
+    /// A sender that reaches what the guard allows and gives each attempt 15 seconds.
     ///
     /// # Errors
     /// [`EgressError::Setup`] when TLS can't be set up.
     pub fn new(egress: &Egress) -> Result<Self, EgressError> {
+        Self::with_timeout(egress, TOTAL)
+    }
+
+    /// A sender that gives each attempt `total`.
+    ///
+    /// # Errors
+    /// [`EgressError::Setup`] when TLS can't be set up.
+    pub fn with_timeout(egress: &Egress, total: Duration) -> Result<Self, EgressError> {
         Ok(Self {
-            client: egress.http_client(TOTAL)?,
+            client: egress.http_client(total)?,
+            total,
         })
     }
 
     /// Posts `body` to `url`, signed by `secrets` (the current one first), and says what came of it within
-    /// 15 seconds. `id` is the delivery's, the same for every attempt; `timestamp` is this attempt's, in
+    /// the sender's time. `id` is the delivery's, the same for every attempt; `timestamp` is this attempt's, in
     /// seconds since 1970. Redirects are not followed and answers not decompressed.
     pub async fn send(
         &self,
@@ -88,7 +98,7 @@ impl WebhookSender {
         secrets: &[&WebhookSecret],
     ) -> AttemptReport {
         let start = Instant::now();
-        let end = start + TOTAL;
+        let end = start + self.total;
         let request = self
             .client
             .post(url)
@@ -100,8 +110,8 @@ impl WebhookSender {
             .body(body)
             .send();
         let (status, first_bytes, outcome) = match timeout_at(end, request).await {
-            Err(_) => (None, String::new(), late()),
-            Ok(Err(error)) => (None, String::new(), failed(&error)),
+            Err(_) => (None, String::new(), late(self.total)),
+            Ok(Err(error)) => (None, String::new(), failed(&error, self.total)),
             Ok(Ok(answer)) => {
                 let (status, outcome) = (answer.status(), judged(&answer, timestamp));
                 let kept = beginning(answer, end.min(Instant::now() + BODY)).await;
@@ -117,8 +127,8 @@ impl WebhookSender {
     }
 }
 
-fn late() -> Outcome {
-    retry(format!("no answer within {} seconds", TOTAL.as_secs()))
+fn late(total: Duration) -> Outcome {
+    retry(format!("no answer within {} seconds", total.as_secs_f32()))
 }
 
 fn retry(reason: String) -> Outcome {
@@ -163,7 +173,7 @@ fn wait(text: &str, now: i64) -> Option<Duration> {
 }
 
 /// Why there was no answer. The URL is left out: its path and query may be secret.
-fn failed(error: &reqwest::Error) -> Outcome {
+fn failed(error: &reqwest::Error, total: Duration) -> Outcome {
     if error.is_builder() {
         return Outcome::Final {
             reason: "the webhook's URL can't be used".into(),
@@ -177,7 +187,7 @@ fn failed(error: &reqwest::Error) -> Outcome {
         return if error.is_connect() {
             retry("no connection in time".into())
         } else {
-            late()
+            late(total)
         };
     }
     let mut root: &dyn Error = error;

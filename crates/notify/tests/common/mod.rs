@@ -1,13 +1,15 @@
-//! What several tests need.
+//! What several tests need; each uses a part of it.
+#![allow(dead_code)]
 
 use docmill_model::ids::{JobId, WorkflowId, WorkspaceId};
 use docmill_model::job::{EventType, JobStatus};
 use docmill_notify::{Addressing, FailedFile, FileCounts, JobReport, Mail, Mailbox, Message, Sender};
 
 /// 2026-06-22 11:37:21.648 UTC.
-pub const AT: i64 = 1_782_128_241_648_000;
+pub(crate) const AT: i64 = 1_782_128_241_648_000;
 
-pub const UNSUBSCRIBE: &str = "https://mill.example.com/unsubscribe/ep_0a1B2c3D4e5F6g7H8i9J0k1L2m3N.c2lnbmF0dXJl";
+pub(crate) const UNSUBSCRIBE: &str =
+    "https://mill.example.com/unsubscribe/ep_0a1B2c3D4e5F6g7H8i9J0k1L2m3N.c2lnbmF0dXJl";
 
 fn id<T: std::str::FromStr>(last: u8) -> T
 where
@@ -17,7 +19,7 @@ where
 }
 
 /// A job of which 8 of 10 files were processed.
-pub fn report() -> JobReport {
+pub(crate) fn report() -> JobReport {
     JobReport {
         event: EventType::JobCompleted,
         at: AT,
@@ -50,7 +52,7 @@ pub fn report() -> JobReport {
     }
 }
 
-pub fn ended(status: JobStatus, files: FileCounts) -> JobReport {
+pub(crate) fn ended(status: JobStatus, files: FileCounts) -> JobReport {
     JobReport {
         event: status.event(),
         status,
@@ -62,9 +64,13 @@ pub fn ended(status: JobStatus, files: FileCounts) -> JobReport {
 }
 
 /// The mail to Ana, with a copy and an address for answers.
-pub fn addressed(mail: &Mail) -> Message {
+pub(crate) fn addressed(mail: &Mail) -> Message {
+    addressed_to(mail, "ana@example.org")
+}
+
+pub(crate) fn addressed_to(mail: &Mail, to: &str) -> Message {
     let from = Sender::parse("docmill <mill@example.com>").unwrap();
-    let to = Mailbox::parse("ana@example.org").unwrap();
+    let to = Mailbox::parse(to).unwrap();
     let cc = [Mailbox::parse("team@bücher.example").unwrap()];
     mail.address(&Addressing {
         delivery_id: "01979764-2b70-7c3e-8a1f-0000000000aa",
