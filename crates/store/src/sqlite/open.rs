@@ -115,9 +115,10 @@ fn altered(path: &Path, version: i64) -> StoreError {
 }
 
 /// The schema's versions, from 1: what each is for, and its statements. A released one never changes.
-const VERSIONS: [(&str, &str); 2] = [
+const VERSIONS: [(&str, &str); 3] = [
     ("initial", include_str!("../../migrations/sqlite/0001_initial.sql")),
     ("workflows", include_str!("../../migrations/sqlite/0002_workflows.sql")),
+    ("channels", include_str!("../../migrations/sqlite/0003_channels.sql")),
 ];
 
 fn migrator() -> Migrator {
