@@ -39,8 +39,8 @@ pub struct DisabledChannel<'a> {
     pub target: &'a str,
     /// Since when every attempt failed.
     pub since: Micros,
-    /// How many attempts failed.
-    pub failures: u64,
+    /// How many attempts failed, where that is known.
+    pub failures: Option<u64>,
     /// Why the last one did.
     pub last_error: &'a str,
 }
@@ -109,7 +109,7 @@ impl Mail {
             description: Option<String>,
             target: String,
             since: String,
-            failures: String,
+            failures: Option<String>,
             last_error: String,
         }
         let webhook = host(channel.target);
@@ -123,7 +123,7 @@ impl Mail {
             description: described(channel.description),
             target: inert(shown, 260),
             since: minute(channel.since),
-            failures: counted(channel.failures, "attempt", "attempts"),
+            failures: channel.failures.map(|failures| counted(failures, "attempt", "attempts")),
             last_error: inert(channel.last_error, 500),
         };
         Self::made("disabled", "channel.disabled", &subject, unsubscribe, view)

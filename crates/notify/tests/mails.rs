@@ -69,7 +69,7 @@ fn disabled() -> Mail {
         description: Some("To the ERP"),
         target: "https://hooks.example.net/in/s3cret?key=s3cret",
         since: AT - 5 * 86_400_000_000,
-        failures: 64,
+        failures: Some(64),
         last_error: "the receiver answered 500 Internal Server Error",
     };
     Mail::disabled(&channel, None)
@@ -332,7 +332,7 @@ proptest! {
         check(&Mail::test(Some(&name), None));
         check(&Mail::verification(&file, 10, Some(&reason)));
         let channel = DisabledChannel {
-            description: Some(&name), target: &file, since: AT, failures: total, last_error: &reason,
+            description: Some(&name), target: &file, since: AT, failures: Some(total), last_error: &reason,
         };
         check(&Mail::disabled(&channel, None));
     }

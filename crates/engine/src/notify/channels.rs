@@ -190,7 +190,7 @@ impl Engine {
                 Ok(ChannelUpdate::NotFound) => return Err(ChannelRefused::NotFound),
                 Ok(ChannelUpdate::NotVerified) => return Err(ChannelRefused::NotVerified),
                 Ok(ChannelUpdate::Refused(refusal)) => return Err(ChannelRefused::Codes(refusal)),
-                Err(StoreError::Conflict(_)) if tries < TRIES => tries += 1,
+                Err(StoreError::Conflict) if tries < TRIES => tries += 1,
                 Err(error) => return Err(error.into()),
             }
         }

@@ -23,7 +23,6 @@ pub use channels::{ChannelCreated, ChannelRefused};
 pub(crate) use deliver::{Underway, delivery_lease_loop, lane_loop};
 pub use definition::{ChannelPatch, ChannelRequest, EmailPatch, SecretPatch, TargetRequest};
 pub use outbox::TestSend;
-pub use secrets::SecretsUnreadable;
 pub use unsubscribe::UNSUBSCRIBE_PATH;
 
 /// How channels are kept and served.

@@ -21,7 +21,7 @@ const MOST: usize = 2;
     "the webhook's secret can't be decrypted: it was stored under another key (setting `secrets.key`, or file \
      `secrets.key` in the data directory), or altered; set a new secret"
 )]
-pub struct SecretsUnreadable;
+pub(super) struct SecretsUnreadable;
 
 #[derive(Serialize, Deserialize)]
 struct Stored {
