@@ -1,6 +1,7 @@
 //! Settings: compiled-in defaults, then a file, then the environment, then flags.
 
 mod list;
+mod notify;
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -41,6 +42,8 @@ pub(crate) struct Config {
     pub(crate) secrets: Secrets,
     pub(crate) connectors: Connectors,
     pub(crate) egress: Egress,
+    pub(crate) mail: notify::Mail,
+    pub(crate) channels: notify::Channels,
     pub(crate) limits: Limits,
     pub(crate) log: Log,
 }
@@ -50,6 +53,7 @@ pub(crate) struct Config {
 #[allow(missing_docs, reason = "see DEFAULTS")]
 pub(crate) struct Server {
     pub(crate) listen: String,
+    pub(crate) public_url: String,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -258,6 +262,7 @@ impl Config {
         self.required_level()?;
         self.vault_key()?;
         self.environment()?;
+        self.check_notifications()?;
         self.database()?;
         self.blob_dir()?;
         Ok(())
@@ -410,6 +415,8 @@ impl Config {
         vec![
             ("max_files_per_run", limits.max_files_per_run),
             ("max_running_workflow_jobs", self.slots().workflow_jobs.into()),
+            ("max_channels_per_scope", self.channels.max_per_scope.into()),
+            ("max_mails_per_minute", self.mail.max_per_minute.into()),
             ("request_timeout_secs", limits.request_timeout_secs),
             ("idle_timeout_secs", limits.idle_timeout_secs),
             ("task_memory_bytes", limits.task_memory_bytes),

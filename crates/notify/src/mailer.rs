@@ -107,6 +107,18 @@ impl Mailer {
         Self(Way::Folder(folder::Folder::new(directory.into())))
     }
 
+    /// Connects to the mail server, encrypts and logs in as for a mail, and sends nothing. With files there is
+    /// nothing to check.
+    ///
+    /// # Errors
+    /// [`SendError`] when the server can't be reached or refuses the login.
+    pub async fn check(&self) -> Result<(), SendError> {
+        match &self.0 {
+            Way::Smtp(smtp) => smtp.check().await,
+            Way::Folder(_) => Ok(()),
+        }
+    }
+
     /// Sends a mail to its recipients. Waits for a free connection, then takes six minutes at most: every step of
     /// the conversation has a limit of its own, the longest two minutes for the server's confirmation.
     ///

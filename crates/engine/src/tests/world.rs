@@ -13,6 +13,7 @@ use docmill_model::connector::{ConnectorRole, SourceObject};
 use docmill_model::ids::{ConnectorId, JobId};
 use docmill_model::limits::ParseLimits;
 use docmill_model::workflow::{Schedule, WorkflowState, WorkflowType};
+use docmill_notify::Sender;
 use docmill_sandbox::Usage;
 use docmill_store::blob::BlobStore;
 use docmill_store::sqlite::{Slots, SqliteStore};
@@ -22,7 +23,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::connections::TestConnector;
-use crate::{Engine, EngineConfig, RunOutput, Runner, Vault, access, now};
+use crate::{Engine, EngineConfig, NotificationConfig, RunOutput, Runner, Vault, access, now};
 
 /// A source in memory.
 #[derive(Default)]
@@ -235,6 +236,7 @@ fn engine_on(home: &TempDir, store: &Arc<SqliteStore>, config: EngineConfig) -> 
         },
         Vault::new(&[1; 32]).unwrap(),
         config,
+        NotificationConfig::files(home.path().join("outbox"), Sender::parse("mill@example.com").unwrap()),
     )
 }
 

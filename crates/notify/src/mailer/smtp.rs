@@ -64,6 +64,12 @@ impl Smtp {
         outcome
     }
 
+    /// Whether the server is there and takes the login.
+    pub(super) async fn check(&self) -> Result<(), SendError> {
+        self.server.connect().await?.quit();
+        Ok(())
+    }
+
     /// A kept connection that still answers.
     async fn reused(&self) -> Option<(Connection, u32)> {
         loop {
