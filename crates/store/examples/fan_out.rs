@@ -4,8 +4,9 @@
 //! `cargo run --release -p docmill-store --example fan_out -- [CHANNELS] [JOBS] [DELIVERIES] [DIR]`
 //!
 //! The same jobs are ended one after the other in a workspace without channels and in one with that many
-//! webhooks for `job.completed`; what the second takes longer is the fan-out. Then a dead receiver's backlog
-//! is left in the way of a live one, whose deliveries are claimed and finished.
+//! webhooks for `job.completed`; what the second takes longer is the fan-out. That is done once with each
+//! job's deliveries sent before the next ends, and once with all of them left waiting. Then a dead receiver's
+//! backlog is left in the way of a live one, whose deliveries are claimed and finished.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -21,6 +22,14 @@ use docmill_store::{
 
 const MINUTE: i64 = 60_000_000;
 
+const QUERY: DeliveryQuery = DeliveryQuery {
+    lane: ChannelKind::Webhook,
+    max: 64,
+    max_retries: 8,
+    per_receiver: 32,
+    lease_until: 9 * MINUTE,
+};
+
 #[tokio::main]
 async fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -35,20 +44,23 @@ async fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let store = open(directory.path()).await?;
     let account = store.create_account("bench", 1).await?;
     let mut medians = Vec::new();
-    for (name, hooks) in [("quiet", 0), ("loud", channels)] {
+    for (name, hooks, send) in [
+        ("quiet", 0, true),
+        ("sent", channels, true),
+        ("waiting", channels, false),
+    ] {
         let workspace = store.create_workspace(account, name, 1).await?;
         for n in 0..hooks {
             hook(&store, workspace, &format!("{n}.example"), EventType::JobCompleted).await?;
         }
-        let times = end_jobs(&store, account, workspace, jobs).await?;
-        println!("{hooks} channels: ending a job takes {}", spread(&times));
+        let times = end_jobs(&store, account, workspace, jobs, send).await?;
+        println!("{hooks} channels, {name}: ending a job takes {}", spread(&times));
         medians.extend(times.get(times.len() / 2).copied());
+        send_all(&store).await?;
     }
-    if let [quiet, loud] = medians.as_slice() {
-        println!(
-            "the fan-out to {channels} channels adds {:.2?} to the median",
-            loud.saturating_sub(*quiet)
-        );
+    if let [quiet, sent, waiting] = medians.as_slice() {
+        let (sent, waiting) = (sent.saturating_sub(*quiet), waiting.saturating_sub(*quiet));
+        println!("the fan-out to {channels} channels adds {sent:.2?} to the median, {waiting:.2?} before a backlog");
     }
     deliver(&store, account, deliveries).await?;
     store.close().await;
@@ -118,6 +130,7 @@ async fn end_jobs(
     account: AccountId,
     workspace: WorkspaceId,
     jobs: usize,
+    send: bool,
 ) -> Result<Vec<Duration>> {
     let mut times = Vec::with_capacity(jobs);
     for _ in 0..jobs {
@@ -134,15 +147,43 @@ async fn end_jobs(
             let start = Instant::now();
             store.finish(claim.lease, outcome, 2 * MINUTE).await?;
             times.push(start.elapsed());
+            if send {
+                send_all(store).await?;
+            }
         }
     }
     times.sort();
     Ok(times)
 }
 
+/// Claims and finishes whatever is due.
+async fn send_all(store: &SqliteStore) -> Result<()> {
+    loop {
+        let claimed = store.claim_deliveries(QUERY, 3 * MINUTE).await?;
+        let leases: Vec<_> = claimed.iter().map(|claim| claim.lease).collect();
+        if leases.is_empty() {
+            return Ok(());
+        }
+        store
+            .finish_deliveries(&leases, accepted(), DeliveryOutcome::Delivered, None, 3 * MINUTE)
+            .await?;
+    }
+}
+
+fn accepted() -> Attempt {
+    Attempt {
+        started_at: 3 * MINUTE,
+        duration: 1_000,
+        status: Some(204),
+        response: None,
+        error: None,
+    }
+}
+
 fn spread(times: &[Duration]) -> String {
     let at = |share: usize| times.get(times.len() * share / 100).copied().unwrap_or_default();
-    format!("{:.2?} (median), {:.2?} (p95), {:.2?} (p99)", at(50), at(95), at(99))
+    let [low, middle, high, last] = [10, 50, 95, 99].map(at);
+    format!("{low:.2?} (p10), {middle:.2?} (median), {high:.2?} (p95), {last:.2?} (p99)")
 }
 
 /// Claims and finishes deliveries to a live receiver past a dead one's backlog of as many.
@@ -154,17 +195,10 @@ async fn deliver(store: &SqliteStore, account: AccountId, deliveries: usize) -> 
         let Some(job) = job(account, workspace, 0) else { break };
         store.create_job(job, MINUTE).await?;
     }
-    let query = DeliveryQuery {
-        lane: ChannelKind::Webhook,
-        max: 64,
-        max_retries: 8,
-        per_receiver: 32,
-        lease_until: 9 * MINUTE,
-    };
     let (start, mut finished, mut claiming, mut claims) = (Instant::now(), 0, Duration::ZERO, 0);
     loop {
         let before = Instant::now();
-        let claimed = store.claim_deliveries(query, 3 * MINUTE).await?;
+        let claimed = store.claim_deliveries(QUERY, 3 * MINUTE).await?;
         claiming += before.elapsed();
         claims += 1;
         let live = claimed
@@ -178,19 +212,10 @@ async fn deliver(store: &SqliteStore, account: AccountId, deliveries: usize) -> 
             }
             continue;
         }
-        let ends = leases.iter().map(|lease| {
-            let attempt = Attempt {
-                started_at: 3 * MINUTE,
-                duration: 1_000,
-                status: Some(204),
-                response: None,
-                error: None,
-            };
-            async move {
-                let lease = [*lease];
-                let done = store.finish_deliveries(&lease, attempt, DeliveryOutcome::Delivered, None, 3 * MINUTE);
-                done.await
-            }
+        let ends = leases.iter().map(async |lease| {
+            let lease = [*lease];
+            let done = store.finish_deliveries(&lease, accepted(), DeliveryOutcome::Delivered, None, 3 * MINUTE);
+            done.await
         });
         for end in futures_util::future::join_all(ends).await {
             finished += usize::try_from(end?.finished).unwrap_or_default();

@@ -171,6 +171,7 @@ pub(crate) async fn an_event_is_handed_out_once(w: World) {
     w.store.recover(true, 9, NOW).await.unwrap();
     w.store.stop_job(w.workspace, job, NOW).await.unwrap();
     assert_eq!(w.log(hook).await.len(), 1);
+    assert_eq!(w.store.stats(NOW).await.unwrap().deliveries_pending, 1);
     let store = w.store.clone();
     let claims = at_once(16, |_| {
         let store = store.clone();

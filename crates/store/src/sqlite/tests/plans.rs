@@ -53,6 +53,7 @@ async fn scans(store: &SqliteStore, sql: &str) -> (Vec<String>, Vec<String>) {
         "jobs_ended",
         "listings_started",
         "channels_of_workflows",
+        "deliveries_pending",
     ];
     let whole = |step: &str| {
         step.starts_with("SCAN") && step != "SCAN CONSTANT ROW" && !step.starts_with("SCAN (subquery")
