@@ -110,8 +110,10 @@ CREATE TABLE deliveries (
     ended_at     INTEGER,
     UNIQUE (event_id, channel_id)
 ) STRICT;
-CREATE INDEX deliveries_of_channel ON deliveries (channel_id);
-CREATE INDEX deliveries_by_state ON deliveries (channel_id, state);
+-- An event is handed to many channels in one commit. An index of all deliveries by channel would have each of
+-- them change a page of its own; what is pending is little, and what has ended comes one by one.
+CREATE INDEX deliveries_pending ON deliveries (channel_id) WHERE state = 'pending';
+CREATE INDEX deliveries_log ON deliveries (channel_id, state) WHERE ended_at IS NOT NULL;
 CREATE INDEX deliveries_waiting ON deliveries (lane, again, receiver, not_before)
     WHERE state = 'pending' AND lease_until IS NULL;
 CREATE INDEX deliveries_due ON deliveries (lane, not_before) WHERE state = 'pending' AND lease_until IS NULL;

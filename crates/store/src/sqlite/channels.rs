@@ -250,17 +250,28 @@ fn address(target: &ChannelTarget) -> &str {
     }
 }
 
-/// What only one kind of channel has: copies, where answers go, and secrets.
-fn particulars(target: &ChannelTarget) -> Result<(String, Option<&str>, Option<&[u8]>)> {
-    Ok(match target {
-        ChannelTarget::Email { cc, reply_to, .. } => (to_json(cc)?, reply_to.as_deref(), None),
-        ChannelTarget::Webhook { secrets, .. } => ("[]".into(), None, secrets.as_deref()),
+/// What only one kind of channel has.
+struct Particulars<'a> {
+    cc: String,
+    reply_to: Option<&'a str>,
+    secrets: Option<&'a [u8]>,
+}
+
+fn particulars(target: &ChannelTarget) -> Result<Particulars<'_>> {
+    let (cc, reply_to, secrets) = match target {
+        ChannelTarget::Email { cc, reply_to, .. } => (cc.as_slice(), reply_to.as_deref(), None),
+        ChannelTarget::Webhook { secrets, .. } => (&[][..], None, secrets.as_deref()),
+    };
+    Ok(Particulars {
+        cc: to_json(&cc)?,
+        reply_to,
+        secrets,
     })
 }
 
 async fn insert_row(db: &mut SqliteConnection, new: &NewChannel, now: Micros) -> Result<SqliteRow> {
     let definition = &new.definition;
-    let (cc, reply_to, secrets) = particulars(&definition.target)?;
+    let Particulars { cc, reply_to, secrets } = particulars(&definition.target)?;
     let kind = definition.target.kind();
     let query = sqlx::query(
         "INSERT INTO channels (id, workspace_id, scope, kind, description, events, wanted, receiver, address, cc,
@@ -293,7 +304,7 @@ async fn update_row(
     moved: bool,
     now: Micros,
 ) -> Result<SqliteRow> {
-    let (cc, reply_to, secrets) = particulars(&definition.target)?;
+    let Particulars { cc, reply_to, secrets } = particulars(&definition.target)?;
     let anew = definition.wanted && !old.definition.wanted;
     let elsewhere = address(&definition.target) != address(&old.definition.target);
     let query = sqlx::query(

@@ -18,7 +18,7 @@ const PART: u64 = 2_000;
 const ATTEMPTS_SHOWN: u32 = 100;
 
 macro_rules! delivery_rows {
-    ($which:literal) => {
+    ($which:expr) => {
         concat!(
             "SELECT d.*, (SELECT e.type FROM events e WHERE e.id = d.event_id) AS event_type FROM deliveries d
              WHERE d.channel_id = $1 ",
@@ -26,8 +26,36 @@ macro_rules! delivery_rows {
         )
     };
 }
-pub(super) const LATEST: &str = delivery_rows!("AND d.seq < $2 ORDER BY d.seq DESC LIMIT $3");
-pub(super) const LATEST_IN_STATE: &str = delivery_rows!("AND d.seq < $2 AND d.state = $4 ORDER BY d.seq DESC LIMIT $3");
+/// The latest of a channel's deliveries that have ended in a state.
+macro_rules! ended {
+    ($state:literal) => {
+        concat!(
+            "SELECT seq FROM (SELECT seq FROM deliveries WHERE channel_id = $1 AND state = ",
+            $state,
+            " AND ended_at IS NOT NULL AND seq < $2 ORDER BY seq DESC LIMIT $3)"
+        )
+    };
+}
+macro_rules! pending {
+    () => {
+        "SELECT seq FROM (SELECT seq FROM deliveries WHERE channel_id = $1 AND state = 'pending'
+             AND seq < $2 ORDER BY seq DESC LIMIT $3)"
+    };
+}
+/// A page of them all is taken from the pages of each state.
+pub(super) const LATEST: &str = delivery_rows!(concat!(
+    "AND d.seq IN (",
+    pending!(),
+    " UNION ALL ",
+    ended!("'delivered'"),
+    " UNION ALL ",
+    ended!("'failed'"),
+    " UNION ALL ",
+    ended!("'cancelled'"),
+    ") ORDER BY d.seq DESC LIMIT $3"
+));
+pub(super) const LATEST_PENDING: &str = delivery_rows!(concat!("AND d.seq IN (", pending!(), ") ORDER BY d.seq DESC"));
+pub(super) const LATEST_ENDED: &str = delivery_rows!(concat!("AND d.seq IN (", ended!("$4"), ") ORDER BY d.seq DESC"));
 pub(super) const ONE: &str = delivery_rows!("AND d.id = $2");
 pub(super) const ATTEMPTS: &str = "SELECT * FROM
          (SELECT a.* FROM deliveries d JOIN delivery_attempts a ON a.delivery_seq = d.seq
@@ -39,6 +67,7 @@ pub(super) const AGAIN: &str = "UPDATE deliveries
 pub(super) const ALL_AGAIN: &str = "UPDATE deliveries
      SET state = 'pending', again = 1, attempt = 0, not_before = 0, ended_at = NULL, digest_of = NULL, receiver = $4
      WHERE seq IN (SELECT seq FROM deliveries WHERE channel_id = $1 AND state IN ('failed', 'cancelled')
+                       AND ended_at IS NOT NULL
                        AND kind IN ('event', 'notice') AND created_at >= $2 LIMIT $3)";
 pub(super) const OLD_DELIVERIES: &str =
     "SELECT seq FROM deliveries WHERE ended_at IS NOT NULL AND ended_at < $1 ORDER BY ended_at LIMIT $2";
@@ -61,13 +90,14 @@ impl SqliteStore {
         }
         let sql = match filter.state {
             None => LATEST,
-            Some(_) => LATEST_IN_STATE,
+            Some(DeliveryState::Pending) => LATEST_PENDING,
+            Some(_) => LATEST_ENDED,
         };
         let mut query = sqlx::query(sql)
             .bind(channel.id.to_string())
             .bind(filter.before.unwrap_or(i64::MAX))
             .bind(filter.limit);
-        if let Some(state) = filter.state {
+        if let Some(state) = filter.state.filter(|state| *state != DeliveryState::Pending) {
             query = query.bind(state.as_str());
         }
         let rows = query.fetch_all(&mut *snapshot).await?;

@@ -11,7 +11,7 @@ use super::rows::{id, json, to_json, word};
 use crate::{InboxFilter, MarkRead, Notification, Result};
 
 /// Notifications marked in one transaction.
-const PART: u64 = 5_000;
+const PART: u64 = 2_000;
 
 /// Walks an index from a place on, newest first; the rows themselves are read for the page only. The three
 /// differ in the index, which holds all that is asked for.
