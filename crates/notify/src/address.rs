@@ -198,6 +198,8 @@ fn ascii_domain(domain: &str) -> Result<String, AddressError> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::strategy::Strategy;
+
     use super::*;
 
     #[test]
@@ -287,7 +289,34 @@ mod tests {
         }
     }
 
+    /// Characters that addresses have and those that the syntax gives a meaning, so that some texts are taken.
+    fn address_like() -> impl Strategy<Value = String> {
+        "[a-z]{1,66}(\\.[a-z!+]{1,5})?[\"\\\\(,;:<> \r\n\0.]?@[a-zü]{1,66}[\\[\r\n\0 .]?(-[a-z]{1,9})?\\.[a-zé]{2,8}"
+    }
+
+    #[test]
+    fn many_of_the_strange_texts_are_taken() {
+        use proptest::strategy::ValueTree;
+        let mut runner = proptest::test_runner::TestRunner::deterministic();
+        let taken = (0..500)
+            .filter(|_| Mailbox::parse(&address_like().new_tree(&mut runner).unwrap().current()).is_ok())
+            .count();
+        assert!((10..490).contains(&taken), "{taken}");
+    }
+
     proptest::proptest! {
+        #[test]
+        fn what_is_taken_stays_what_it_is(text in address_like()) {
+            if let Ok(mailbox) = Mailbox::parse(&text) {
+                proptest::prop_assert!(mailbox.as_str().len() <= 254);
+                proptest::prop_assert!(mailbox.as_str().bytes().all(|b| b.is_ascii_graphic()));
+                proptest::prop_assert_eq!(&Mailbox::parse(mailbox.as_str()).unwrap(), &mailbox);
+                let (local, _) = text.split_once('@').unwrap();
+                let beginning = format!("{local}@");
+                proptest::prop_assert!(mailbox.as_str().starts_with(&beginning));
+            }
+        }
+
         #[test]
         fn what_is_taken_is_one_printable_ascii_word(text in "\\PC{0,20}@?[\\PC\r\n\0]{0,20}\\.com") {
             if let Ok(mailbox) = Mailbox::parse(&text) {

@@ -23,7 +23,7 @@ pub use address::{AddressError, Mailbox, Sender};
 pub use mail::{DisabledChannel, Mail};
 pub use mailer::{ConfigError, Mailer, Refusal, SendError, Sent, SmtpOptions, SmtpUrl, Stage};
 pub use message::{Addressing, Message, MessageError};
-pub use payload::payload;
+pub use payload::{payload, test_payload};
 pub use report::{FailedFile, FileCounts, JobReport};
 pub use retry::retry_delay;
 pub use unsubscribe::{unsubscribe_token, verify_unsubscribe_token};

@@ -285,6 +285,19 @@ const TAGS: &[&str] = &[
     "html", "head", "meta", "title", "style", "body", "div", "p", "h1", "h2", "span", "a", "table", "tr", "td",
 ];
 
+/// The bytes of a mail, unless it can't be addressed so.
+fn with(mail: &Mail, delivery_id: &str, from: &Sender, to: &Mailbox) -> Option<Vec<u8>> {
+    let addressing = Addressing {
+        delivery_id,
+        date: AT,
+        from,
+        to,
+        cc: &[],
+        reply_to: None,
+    };
+    Some(mail.address(&addressing).ok()?.bytes().to_vec())
+}
+
 /// Text that tries to be more than text.
 fn hostile() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
@@ -313,6 +326,83 @@ fn hostile() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..6).prop_map(|pieces| pieces.concat())
 }
 
+/// Python's parser is as strict as they come: it lists what it finds wrong.
+#[test]
+fn python_reads_what_was_written() {
+    let nasty = "Bcc: x@evil.example\r\nX: y \u{202e}=?utf-8?q?=0D=0ABcc:_x?= <b>Größe</b> 😀\0";
+    let hostile = JobReport {
+        workflow_name: format!("{nasty}{}", "ü".repeat(300)),
+        message: Some(nasty.into()),
+        failed_files: vec![FailedFile {
+            name: nasty.into(),
+            reason: nasty.repeat(20),
+        }],
+        ..report()
+    };
+    let channel = DisabledChannel {
+        description: Some(nasty),
+        target: nasty,
+        since: AT,
+        failures: 1,
+        last_error: nasty,
+    };
+    let mails = [
+        Mail::verification("042117", 10, Some("https://mill.example.com")),
+        Mail::job(&report(), Some(UNSUBSCRIBE)),
+        Mail::job(&many_failed(), None),
+        Mail::job(&hostile, Some(UNSUBSCRIBE)),
+        digest(),
+        Mail::digest(&[hostile.clone(), hostile], 3, None),
+        disabled(),
+        Mail::disabled(&channel, None),
+        Mail::test(Some(nasty), Some(UNSUBSCRIBE)),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = docmill_testkit::python("read_mail.py");
+    for (index, mail) in mails.iter().enumerate() {
+        let path = folder.path().join(format!("{index}.eml"));
+        std::fs::write(&path, addressed(mail).bytes()).unwrap();
+        command.arg(path);
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let lines = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(lines.lines().count(), mails.len());
+    for (mail, line) in mails.iter().zip(lines.lines()) {
+        let found: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(found["defects"], serde_json::json!([]), "{}", mail.subject);
+        assert_eq!(found["to"], serde_json::json!(["ana@example.org"]));
+        assert_eq!(found["type"], "multipart/alternative");
+        assert_eq!(found["parts"], serde_json::json!(["text/plain", "text/html"]));
+        assert_eq!(found["text"].as_str().unwrap().trim_end(), mail.text.trim_end());
+        assert_eq!(found["html"].as_str().unwrap().trim_end(), mail.html.trim_end());
+        let headers: Vec<(String, String)> = serde_json::from_value(found["headers"].clone()).unwrap();
+        for (name, value) in &headers {
+            assert!(HEADERS.contains(&name.as_str()), "{name}: {value}");
+        }
+        let header = |name: &str| {
+            let found: Vec<&str> = headers
+                .iter()
+                .filter(|(n, _)| n == name)
+                .map(|(_, value)| value.as_str())
+                .collect();
+            assert!(found.len() <= 1, "{name}");
+            found.first().map(|value| (*value).to_owned())
+        };
+        assert_eq!(header("Subject").as_deref(), Some(mail.subject.as_str()));
+        assert_eq!(header("Auto-Submitted").as_deref(), Some("auto-generated"));
+        assert_eq!(header("X-Docmill-Event").as_deref(), Some(mail.event()));
+        assert_eq!(header("Date").as_deref(), Some("Mon, 22 Jun 2026 11:37:21 +0000"));
+        let links = [header("List-Unsubscribe"), header("List-Unsubscribe-Post")];
+        if mail.text.contains("Stop these mails") {
+            let expected = [format!("<{UNSUBSCRIBE}>"), "List-Unsubscribe=One-Click".into()];
+            assert_eq!(links, expected.map(Some));
+        } else {
+            assert_eq!(links, [None, None]);
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
 
@@ -335,6 +425,38 @@ proptest! {
             description: Some(&name), target: &file, since: AT, failures: Some(total), last_error: &reason,
         };
         check(&Mail::disabled(&channel, None));
+    }
+
+    /// The addresses and ids that reach headers: what is not refused stands there as it was given, alone.
+    #[test]
+    fn no_address_or_id_becomes_a_header(to in hostile(), from in hostile(), id in hostile(), part in "[ -~]{0,20}") {
+        let ana = Mailbox::parse("ana@example.org").unwrap();
+        let mill = Sender::parse("mill@example.com").unwrap();
+        let mail = Mail::test(None, None);
+        for to in [to.clone(), format!("{part}@example.net"), format!("ana@{part}.example"), format!("ana@example.org{to}")] {
+            let Ok(to) = Mailbox::parse(&to) else { continue };
+            prop_assert_eq!(to.as_str().matches('@').count(), 1);
+            let bytes = with(&mail, "id", &mill, &to).unwrap();
+            let parsed = MessageParser::default().parse(&bytes).unwrap();
+            let read: Vec<_> = parsed.to().unwrap().iter().filter_map(|address| address.address()).collect();
+            prop_assert_eq!(read, [to.as_str()]);
+            prop_assert!(parsed.headers().iter().all(|header| HEADERS.contains(&header.name())));
+        }
+        for name in [from, part] {
+            let Ok(sender) = Sender::parse(&format!("{name} <mill@example.com>")) else { continue };
+            let bytes = with(&mail, "id", &sender, &ana).unwrap();
+            let parsed = MessageParser::default().parse(&bytes).unwrap();
+            let from = parsed.from().unwrap();
+            prop_assert_eq!(from.iter().count(), 1);
+            prop_assert_eq!(from.first().unwrap().address(), Some("mill@example.com"));
+            prop_assert_eq!(from.first().unwrap().name().unwrap_or_default(), sender.name().unwrap_or_default());
+            prop_assert!(parsed.headers().iter().all(|header| HEADERS.contains(&header.name())));
+        }
+        if let Some(bytes) = with(&mail, &id, &mill, &ana) {
+            let parsed = MessageParser::default().parse(&bytes).unwrap();
+            let expected = format!("{id}@example.com");
+            prop_assert_eq!(parsed.message_id(), Some(expected.as_str()));
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ use docmill_egress::{Egress, EgressError, cause};
 use reqwest::header::{ACCEPT_ENCODING, CONTENT_TYPE, RETRY_AFTER};
 use reqwest::{Client, Response, StatusCode};
 use tokio::time::{Instant, timeout_at};
+use url::Url;
 
 use super::{WebhookSecret, sign};
 use crate::words::one_line;
@@ -62,6 +63,7 @@ pub enum Outcome {
 /// Posts to webhooks. Cheap to clone; clones share their connections.
 #[derive(Clone, Debug)]
 pub struct WebhookSender {
+    egress: Egress,
     client: Client,
     total: Duration,
 }
@@ -82,6 +84,7 @@ impl WebhookSender {
     pub fn with_timeout(egress: &Egress, total: Duration) -> Result<Self, EgressError> {
         Ok(Self {
             client: egress.http_client(total)?,
+            egress: egress.clone(),
             total,
         })
     }
@@ -98,6 +101,14 @@ impl WebhookSender {
         secrets: &[&WebhookSecret],
     ) -> AttemptReport {
         let start = Instant::now();
+        if let Some(outcome) = self.refused(url) {
+            return AttemptReport {
+                status: None,
+                first_bytes: String::new(),
+                duration: start.elapsed(),
+                outcome,
+            };
+        }
         let end = start + self.total;
         let mut request = self
             .client
@@ -125,6 +136,23 @@ impl WebhookSender {
             duration: start.elapsed(),
             outcome,
         }
+    }
+
+    /// What the guard has against a URL. Its client refuses most of this too, but it takes user and password
+    /// out of the URL before the guard sees it.
+    fn refused(&self, url: &str) -> Option<Outcome> {
+        let refusal = self.egress.check_url(url).err()?;
+        match Url::parse(url) {
+            Ok(_) => Some(retry(one_line(&refusal.to_string(), 300))),
+            Err(_) => Some(unusable()),
+        }
+    }
+}
+
+fn unusable() -> Outcome {
+    Outcome::Final {
+        reason: "the webhook's URL can't be used".into(),
+        gone: false,
     }
 }
 
@@ -176,10 +204,7 @@ fn wait(text: &str, now: i64) -> Option<Duration> {
 /// Why there was no answer. The URL is left out: its path and query may be secret.
 fn failed(error: &reqwest::Error, total: Duration) -> Outcome {
     if error.is_builder() {
-        return Outcome::Final {
-            reason: "the webhook's URL can't be used".into(),
-            gone: false,
-        };
+        return unusable();
     }
     if let Some(refusal) = cause(error) {
         return retry(one_line(&refusal.to_string(), 300));

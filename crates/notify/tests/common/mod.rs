@@ -1,6 +1,8 @@
 //! What several tests need; each uses a part of it.
 #![allow(dead_code)]
 
+pub(crate) mod receiver;
+
 use docmill_model::ids::{JobId, WorkflowId, WorkspaceId};
 use docmill_model::job::{EventType, JobStatus};
 use docmill_notify::{Addressing, FailedFile, FileCounts, JobReport, Mail, Mailbox, Message, Sender};
