@@ -22,8 +22,6 @@ use serde_json::{Map, Value, json};
 use crate::config::Config;
 use crate::{Failure, setup};
 
-<<<<<<< HEAD
-=======
 /// What the help says beyond its options.
 const HELP: &str = "\
 WHERE is a folder or URL (./reports, s3://bucket/prefix, az://container, gs://bucket), or the name of a connector
@@ -53,8 +51,6 @@ fn help() -> String {
     help
 }
 
-/// Runs every file of a source through a chain of nodes and writes the outputs to a destination.
->>>>>>> wf-review
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP, after_long_help = help())]
 pub(crate) struct Args {

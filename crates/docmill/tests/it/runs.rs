@@ -4,11 +4,7 @@ use serde_json::{Value, json};
 
 use crate::kit::client::{file_ids, text};
 use crate::kit::documents::{html, slow_html};
-<<<<<<< HEAD
-use crate::kit::{Client, Folders, Server, custom_workflow, piped_workflow};
-=======
-use crate::kit::{Client, File, Folders, custom_workflow, piped_workflow};
->>>>>>> wf-review
+use crate::kit::{Client, File, Folders, Server, custom_workflow, piped_workflow};
 use crate::workflows::places;
 
 async fn piped(client: &Client, folders: &Folders) -> Value {

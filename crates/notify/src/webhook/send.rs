@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use chrono::DateTime;
-use docmill_egress::{Egress, EgressError, cause};
+use docmill_egress::{Egress, EgressError, HttpClient, cause};
 use reqwest::header::{ACCEPT_ENCODING, CONTENT_TYPE, RETRY_AFTER};
-use reqwest::{Client, Response, StatusCode};
+use reqwest::{Response, StatusCode};
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
@@ -64,7 +64,7 @@ pub enum Outcome {
 #[derive(Clone, Debug)]
 pub struct WebhookSender {
     egress: Egress,
-    client: Client,
+    client: HttpClient,
     total: Duration,
 }
 
@@ -138,8 +138,7 @@ impl WebhookSender {
         }
     }
 
-    /// What the guard has against a URL. Its client refuses most of this too, but it takes user and password
-    /// out of the URL before the guard sees it.
+    /// What the guard has against a URL. Its client refuses all of this too; asked first, its reason is known.
     fn refused(&self, url: &str) -> Option<Outcome> {
         let refusal = self.egress.check_url(url).err()?;
         match Url::parse(url) {
