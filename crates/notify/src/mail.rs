@@ -123,7 +123,9 @@ impl Mail {
             description: described(channel.description),
             target: inert(shown, 260),
             since: minute(channel.since),
-            failures: channel.failures.map(|failures| counted(failures, "attempt", "attempts")),
+            failures: channel
+                .failures
+                .map(|failures| counted(failures, "attempt", "attempts")),
             last_error: inert(channel.last_error, 500),
         };
         Self::made("disabled", "channel.disabled", &subject, unsubscribe, view)

@@ -1,9 +1,9 @@
 //! An engine with everything around it made up, but for the store.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::net::IpAddr;
 use std::time::Duration;
 
 use async_trait::async_trait;

@@ -50,7 +50,10 @@ async fn what_another_server_left_is_taken_up_once_its_lease_is_over() {
     world.engine.start().await.unwrap();
     receiver.answer(SILENT);
     world.submitted(&world.engine).await;
-    until("the first attempt", async || (receiver.received().len() == 1).then_some(())).await;
+    until("the first attempt", async || {
+        (receiver.received().len() == 1).then_some(())
+    })
+    .await;
     // While its server lives, the delivery stays its own, however long it takes.
     tokio::time::sleep(Duration::from_millis(1_200)).await;
     assert_eq!(receiver.received().len(), 1);
@@ -58,7 +61,10 @@ async fn what_another_server_left_is_taken_up_once_its_lease_is_over() {
     let lease = world.engine.shared.notifications.underway.forget_all();
     assert_eq!(lease, 1);
     receiver.answer(200);
-    let received = until("the second", async || Some(receiver.received()).filter(|all| all.len() == 2)).await;
+    let received = until("the second", async || {
+        Some(receiver.received()).filter(|all| all.len() == 2)
+    })
+    .await;
     assert_eq!(received[0].id(), received[1].id());
     world.engine.stop_now().await;
 }
@@ -74,7 +80,10 @@ async fn what_is_under_way_when_a_server_stops_is_delivered_by_the_next() {
     world.engine.start().await.unwrap();
     receiver.answer(SILENT);
     world.submitted(&world.engine).await;
-    until("the first attempt", async || (receiver.received().len() == 1).then_some(())).await;
+    until("the first attempt", async || {
+        (receiver.received().len() == 1).then_some(())
+    })
+    .await;
     world.engine.stop().await;
     // Handed back, not left to a lease.
     let waiting = world.store.claim_deliveries(all_webhooks(), now()).await.unwrap();
@@ -82,7 +91,10 @@ async fn what_is_under_way_when_a_server_stops_is_delivered_by_the_next() {
     receiver.answer(200);
     let next = world.next_server();
     next.start().await.unwrap();
-    let received = until("the second", async || Some(receiver.received()).filter(|all| all.len() == 2)).await;
+    let received = until("the second", async || {
+        Some(receiver.received()).filter(|all| all.len() == 2)
+    })
+    .await;
     assert_eq!(received[0].id(), received[1].id());
     until("its record", async || {
         let delivery = world.deliveries(channel).await.swap_remove(0);

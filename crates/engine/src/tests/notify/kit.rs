@@ -224,7 +224,9 @@ impl World {
             .await
             .channel;
         let mail = crate::tests::world::until("the code", async || {
-            mails_to(server, recipient).into_iter().find(|mail| mail.event == "channel.verification")
+            mails_to(server, recipient)
+                .into_iter()
+                .find(|mail| mail.event == "channel.verification")
         })
         .await;
         let verified = self.engine.verify_channel(channel, &mail.code()).await.unwrap();
@@ -248,10 +250,14 @@ impl World {
     pub(super) async fn submitted(&self, engine: &Engine) -> JobId {
         let id = FileId::new();
         let key = format!("in/{id}");
-        engine.blobs().put(&key, bytes::Bytes::from_static(b"text")).await.unwrap();
+        engine
+            .blobs()
+            .put(&key, bytes::Bytes::from_static(b"text"))
+            .await
+            .unwrap();
         let nodes = json!([{"name": "partition", "type": "partition", "subtype": "unstructured_api", "settings": {}}]);
         let submission = Submission {
-            chain: crate::workflows::chain_of(&docmill_model::chain::parse(&nodes, &[]).unwrap().1).unwrap(),
+            chain: docmill_model::chain::parse(&nodes, &[]).unwrap().0,
             job_type: JobType::Ephemeral,
             files: vec![SubmittedFile {
                 id,

@@ -23,7 +23,9 @@ async fn a_channel_gets_its_code_and_once_verified_each_of_its_events_once() {
     let world = mailing(&server, |_| ()).await;
     world.engine.start().await.unwrap();
     let mut request = mail_request(ANA, ENDS);
-    let TargetRequest::Email { cc, .. } = &mut request.target else { panic!() };
+    let TargetRequest::Email { cc, .. } = &mut request.target else {
+        panic!()
+    };
     cc.push(BO.into());
     let channel = world.channel(ChannelScope::Workspace, request).await;
     assert!(!channel.enabled());
@@ -44,20 +46,34 @@ async fn a_channel_gets_its_code_and_once_verified_each_of_its_events_once() {
     assert_eq!(verify(wrong).await, Some(CodeTry::Wrong { left: 4 }));
     assert_eq!(verify(&code.code()).await, Some(CodeTry::Verified));
     assert_eq!(verify(wrong).await, Some(CodeTry::AlreadyVerified));
-    assert_eq!(world.engine.verify_channel(nothing(channel), wrong).await.unwrap(), None);
-    assert_eq!(world.engine.resend_code(channel).await.unwrap(), Some(CodeIssue::AlreadyVerified));
+    assert_eq!(
+        world.engine.verify_channel(nothing(channel), wrong).await.unwrap(),
+        None
+    );
+    assert_eq!(
+        world.engine.resend_code(channel).await.unwrap(),
+        Some(CodeIssue::AlreadyVerified)
+    );
 
     world.source.put("b.txt", "beta", Some("1"));
     world.run(&workflow).await;
     let mail = until("the mail", async || mails_to(&server, BO).pop()).await;
     a_while().await;
     assert_eq!(mails_to(&server, ANA).len(), 2, "one event was asked for");
-    assert_eq!((mail.event.as_str(), mail.recipients.as_slice()), ("job.completed", &[ANA, BO].map(String::from)[..]));
+    assert_eq!(
+        (mail.event.as_str(), mail.recipients.as_slice()),
+        ("job.completed", &[ANA, BO].map(String::from)[..])
+    );
     assert!(mail.subject.contains("flow"), "{}", mail.subject);
     let deliveries = world.deliveries(channel).await;
-    let [event, code] = &deliveries[..] else { panic!("{deliveries:?}") };
+    let [event, code] = &deliveries[..] else {
+        panic!("{deliveries:?}")
+    };
     assert_eq!((code.kind, code.state), (DeliveryKind::Code, DeliveryState::Delivered));
-    assert_eq!((event.kind, event.state, event.attempts), (DeliveryKind::Event, DeliveryState::Delivered, 1));
+    assert_eq!(
+        (event.kind, event.state, event.attempts),
+        (DeliveryKind::Event, DeliveryState::Delivered, 1)
+    );
     assert_eq!(mail.message_id, format!("{}@example.com", event.id));
 
     // A click in the mail ends it.
@@ -95,10 +111,19 @@ async fn another_address_must_be_verified_again_and_what_is_no_address_is_refuse
         ("ana@example.org\r\nBcc: bo@example.org", &[], "recipient_email"),
         (ANA, &[BO, "nobody"], "cc"),
     ] {
-        match world.engine.update_channel(channel, patch(recipient, cc), &["body".into()]).await {
+        match world
+            .engine
+            .update_channel(channel, patch(recipient, cc), &["body".into()])
+            .await
+        {
             Err(ChannelRefused::Invalid(problems)) => {
-                let [problem] = &problems[..] else { panic!("{problems:?}") };
-                assert_eq!((&problem.loc[1], &problem.loc[2]), (&"email_config".into(), &place.into()));
+                let [problem] = &problems[..] else {
+                    panic!("{problems:?}")
+                };
+                assert_eq!(
+                    (&problem.loc[1], &problem.loc[2]),
+                    (&"email_config".into(), &place.into())
+                );
             }
             other => panic!("{other:?}"),
         }
@@ -110,15 +135,29 @@ async fn another_address_must_be_verified_again_and_what_is_no_address_is_refuse
     let code = until("the code", async || mails_to(&server, BO).pop()).await;
     let verified = world.engine.verify_channel(channel, &code.code()).await.unwrap();
     assert_eq!(verified, Some(CodeTry::Verified));
-    let gone = world.engine.update_channel(nothing(channel), ChannelPatch::default(), &[]).await;
+    let gone = world
+        .engine
+        .update_channel(nothing(channel), ChannelPatch::default(), &[])
+        .await;
     assert!(matches!(gone, Err(ChannelRefused::NotFound)));
 
     // A test arrives, and another one a moment later is refused.
-    let TestSend::Sent(test) = world.engine.send_test(channel).await.unwrap() else { panic!() };
-    let mail = until("the test", async || mails_to(&server, BO).pop().filter(|mail| mail.event == "channel.test")).await;
+    let TestSend::Sent(test) = world.engine.send_test(channel).await.unwrap() else {
+        panic!()
+    };
+    let mail = until("the test", async || {
+        mails_to(&server, BO).pop().filter(|mail| mail.event == "channel.test")
+    })
+    .await;
     assert_eq!(mail.message_id, format!("{test}@example.com"));
-    assert!(matches!(world.engine.send_test(channel).await.unwrap(), TestSend::TooSoon { wait: 1.. }));
-    assert_eq!(world.engine.send_test(nothing(channel)).await.unwrap(), TestSend::NotFound);
+    assert!(matches!(
+        world.engine.send_test(channel).await.unwrap(),
+        TestSend::TooSoon { wait: 1.. }
+    ));
+    assert_eq!(
+        world.engine.send_test(nothing(channel)).await.unwrap(),
+        TestSend::NotFound
+    );
     world.engine.stop().await;
 }
 
@@ -146,8 +185,14 @@ async fn a_mailbox_is_told_of_many_events_at_once_instead_of_being_flooded() {
     assert_eq!(events, ["job.scheduled", "job.scheduled", "channel.digest"]);
     assert!(mails[2].subject.contains('8'), "{}", mails[2].subject);
     let deliveries = world.deliveries(channel).await;
-    let first = deliveries.iter().find(|one| mails[2].message_id.starts_with(&one.id.to_string())).unwrap();
-    assert_eq!(deliveries.iter().filter(|one| one.digest_of == Some(first.id)).count(), 7);
+    let first = deliveries
+        .iter()
+        .find(|one| mails[2].message_id.starts_with(&one.id.to_string()))
+        .unwrap();
+    assert_eq!(
+        deliveries.iter().filter(|one| one.digest_of == Some(first.id)).count(),
+        7
+    );
 
     // The next one waits for its turn.
     world.submitted(&next).await;
@@ -179,13 +224,20 @@ async fn an_address_that_is_refused_for_good_is_told_of_and_left_alone() {
     assert!(!record.enabled() && record.bounced.unwrap().1.contains("no such mailbox"));
     assert!(world.record(other).await.enabled());
     let delivery = &world.deliveries(bounced).await[0];
-    assert_eq!((delivery.state, delivery.attempts, delivery.last_status), (DeliveryState::Failed, 1, Some(550)));
+    assert_eq!(
+        (delivery.state, delivery.attempts, delivery.last_status),
+        (DeliveryState::Failed, 1, Some(550))
+    );
     let filter = InboxFilter {
         limit: 50,
         unread_only: true,
         ..InboxFilter::default()
     };
-    let inbox = world.store.notifications(world.principal.workspace, &filter).await.unwrap();
+    let inbox = world
+        .store
+        .notifications(world.principal.workspace, &filter)
+        .await
+        .unwrap();
     assert!(inbox.iter().any(|one| matches!(one.kind, NotificationType::Notice(_))));
     world.engine.stop().await;
 }
@@ -198,7 +250,10 @@ async fn a_mail_that_may_have_arrived_is_sent_again_as_the_same_mail() {
     let channel = world.verified(&server, ANA, &[EventType::JobScheduled]).await;
     server.restart(&["--drop-first-after-data"]);
     world.submitted(&world.engine).await;
-    let mails = until("the second mail", async || Some(mails_to(&server, ANA)).filter(|mails| mails.len() == 2)).await;
+    let mails = until("the second mail", async || {
+        Some(mails_to(&server, ANA)).filter(|mails| mails.len() == 2)
+    })
+    .await;
     assert_eq!(mails[0].message_id, mails[1].message_id);
     until("the record of it", async || {
         let delivery = world.deliveries(channel).await.swap_remove(0);
@@ -229,7 +284,10 @@ async fn without_a_server_mails_are_files_one_for_each_event() {
     world.channel(ChannelScope::Workspace, mail_request(ANA, ENDS)).await;
     let outbox = world.home.path().join("outbox");
     let names = until("the code's file", async || {
-        let names: BTreeSet<_> = std::fs::read_dir(&outbox).ok()?.map(|entry| entry.unwrap().file_name()).collect();
+        let names: BTreeSet<_> = std::fs::read_dir(&outbox)
+            .ok()?
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
         let done = !names.is_empty() && names.iter().all(|name| name.to_str().unwrap().ends_with(".eml"));
         done.then_some(names)
     })
