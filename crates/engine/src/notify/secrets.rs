@@ -111,12 +111,12 @@ mod tests {
         let [a, b, c] = [1, 2, 3].map(|byte| WebhookSecret::generate([byte; 32]));
         let hour = Duration::from_secs(3_600);
         let first = seal(&vault, channel, &a).unwrap();
-        assert_eq!(open(&vault, channel, &first, i64::MAX).unwrap(), [a.clone()]);
+        assert_eq!(open(&vault, channel, &first, i64::MAX).unwrap(), vec![a.clone()]);
         let second = rotate(&vault, channel, &b, Some(&first), hour, 1_000).unwrap();
         assert_eq!(open(&vault, channel, &second, 1_001).unwrap(), [b.clone(), a.clone()]);
         assert_eq!(
             open(&vault, channel, &second, 1_000 + micros(hour)).unwrap(),
-            [b.clone()]
+            vec![b.clone()]
         );
         let third = rotate(&vault, channel, &c, Some(&second), hour, 2_000).unwrap();
         assert_eq!(open(&vault, channel, &third, 2_001).unwrap(), [c.clone(), b]);

@@ -7,8 +7,9 @@ use docmill_model::channel::{ChannelScope, DeliveryState};
 use docmill_model::job::EventType;
 use docmill_notify::{WebhookSecret, verify};
 use docmill_store::{ChannelTarget, Replay, Store};
+use docmill_testkit::SmtpServer;
 
-use super::kit::{Received, Receiver, SILENT, a_while, webhook_request};
+use super::kit::{Received, Receiver, SILENT, a_while, mailing, mails_to, webhook_request};
 use crate::tests::world::{World, config, until};
 use crate::{ChannelPatch, ChannelRefused, SecretPatch};
 
@@ -258,6 +259,33 @@ async fn a_receiver_that_is_gone_is_left_alone_until_it_is_wanted_again() {
     until("the replay", async || (receiver.received().len() == 2).then_some(())).await;
     let deleted = world.engine.delete_channel(channel).await.unwrap();
     assert!(deleted && !world.engine.delete_channel(channel).await.unwrap());
+    world.engine.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_webhook_that_only_fails_is_disabled_and_its_workspace_told() {
+    let server = SmtpServer::start(&[]);
+    let world = mailing(&server, |config| config.disable_after = Duration::ZERO).await;
+    let receiver = Receiver::start().await;
+    world.engine.start().await.unwrap();
+    let told = world
+        .verified(&server, "ana@example.org", &[EventType::JobFailed])
+        .await;
+    let request = webhook_request(&receiver.url(), &[EventType::JobScheduled], None);
+    let channel = world.channel(ChannelScope::Workspace, request).await.channel;
+    receiver.answer(500);
+    world.submitted(&world.engine).await;
+    let mail = until("the notice", async || {
+        let mails = mails_to(&server, "ana@example.org");
+        mails.into_iter().find(|mail| mail.event == "channel.disabled")
+    })
+    .await;
+    assert!(
+        mail.subject.contains("webhook") && !mail.text.contains("hush"),
+        "{}",
+        mail.text
+    );
+    assert!(!world.record(channel).await.enabled() && world.record(told).await.enabled());
     world.engine.stop().await;
 }
 
