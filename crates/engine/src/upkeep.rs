@@ -46,7 +46,10 @@ async fn round(engine: &Engine) -> Result<()> {
         loop {
             let expired = engine.store().expire_notifications(before, BATCH).await?;
             if expired > 0 {
-                tracing::info!(rows = expired, "deleted deliveries and notifications past their retention");
+                tracing::info!(
+                    rows = expired,
+                    "deleted deliveries and notifications past their retention"
+                );
             }
             if expired < u64::from(BATCH) {
                 break;

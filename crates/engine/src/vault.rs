@@ -72,7 +72,9 @@ impl Vault {
             context.update(part);
         }
         let mut tag = [0; 32];
-        tag.iter_mut().zip(context.sign().as_ref()).for_each(|(to, from)| *to = *from);
+        tag.iter_mut()
+            .zip(context.sign().as_ref())
+            .for_each(|(to, from)| *to = *from);
         tag
     }
 

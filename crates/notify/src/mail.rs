@@ -109,7 +109,6 @@ impl Mail {
             description: Option<String>,
             target: String,
             since: String,
-            failures: Option<String>,
             last_error: String,
         }
         let webhook = host(channel.target);
@@ -118,12 +117,15 @@ impl Mail {
             None => ("e-mail", channel.target),
         };
         let subject = format!("Notification channel disabled: {kind} to {}", one_line(shown, 80));
+        let mut since = minute(channel.since);
+        if let Some(failures) = channel.failures {
+            since = format!("{since}, {}", counted(failures, "attempt", "attempts"));
+        }
         let view = View {
             kind,
             description: described(channel.description),
             target: inert(shown, 260),
-            since: minute(channel.since),
-            failures: channel.failures.map(|failures| counted(failures, "attempt", "attempts")),
+            since,
             last_error: inert(channel.last_error, 500),
         };
         Self::made("disabled", "channel.disabled", &subject, unsubscribe, view)

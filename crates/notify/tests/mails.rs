@@ -343,7 +343,7 @@ fn python_reads_what_was_written() {
         description: Some(nasty),
         target: nasty,
         since: AT,
-        failures: 1,
+        failures: Some(1),
         last_error: nasty,
     };
     let mails = [

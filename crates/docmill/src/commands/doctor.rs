@@ -65,7 +65,11 @@ pub(crate) fn run(flags: &Flags) -> Result<ExitCode, Failure> {
             config.outbox().display()
         ),
         Ok(Some(text)) => say(true, "mail", text),
-        Err(error) => say(false, "mail", format!("{error}; notifications by mail wait until it can be reached")),
+        Err(error) => say(
+            false,
+            "mail",
+            format!("{error}; notifications by mail wait until it can be reached"),
+        ),
     }
     println!("note    {:<12}this version calls no model provider", "outside");
     Ok(if healthy { ExitCode::SUCCESS } else { ExitCode::FAILURE })

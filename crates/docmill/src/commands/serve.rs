@@ -156,7 +156,9 @@ fn say_where_mails_go(config: &Config) -> Result<(), Failure> {
         }
     }
     if config.public_url()?.is_none() {
-        tracing::info!("mails hold no links, as the server does not know its own address (setting `server.public_url`)");
+        tracing::info!(
+            "mails hold no links, as the server does not know its own address (setting `server.public_url`)"
+        );
     }
     Ok(())
 }

@@ -111,7 +111,10 @@ impl Config {
             ("channels.code_lifetime_secs", self.channels.code_lifetime_secs),
             ("channels.code_tries", self.channels.code_tries),
             ("channels.codes_per_day", self.channels.codes_per_day),
-            ("channels.workspace_codes_per_day", self.channels.workspace_codes_per_day),
+            (
+                "channels.workspace_codes_per_day",
+                self.channels.workspace_codes_per_day,
+            ),
             ("channels.wrong_codes_per_day", self.channels.wrong_codes_per_day),
             ("channels.webhooks_at_once", self.channels.webhooks_at_once),
             ("channels.webhooks_per_host", self.channels.webhooks_per_host),

@@ -181,7 +181,9 @@ impl Engine {
             let current = current.ok_or(ChannelRefused::NotFound)?;
             let seen = current.updated_at;
             let (definition, code) = made(current)?;
-            let updated = self.store().update_channel(channel, definition, code, seen, codes, now());
+            let updated = self
+                .store()
+                .update_channel(channel, definition, code, seen, codes, now());
             match updated.await {
                 Ok(ChannelUpdate::Updated(channel)) => {
                     self.shared.notifications.wake();

@@ -55,7 +55,11 @@ mod tests {
     #[test]
     fn codes_have_six_digits_and_are_spread() {
         let codes: Vec<String> = (0..5_000).map(|_| code().unwrap()).collect();
-        assert!(codes.iter().all(|code| code.len() == 6 && code.bytes().all(|b| b.is_ascii_digit())));
+        assert!(
+            codes
+                .iter()
+                .all(|code| code.len() == 6 && code.bytes().all(|b| b.is_ascii_digit()))
+        );
         assert!(codes.iter().collect::<HashSet<_>>().len() > 4_900);
         for place in 0..6 {
             for digit in b'0'..=b'9' {

@@ -120,7 +120,10 @@ pub(super) struct Check<'a> {
 
 impl Check<'_> {
     /// A new channel's definition, and its secret if one was made.
-    pub(super) fn request(self, request: ChannelRequest) -> Result<(ChannelDefinition, Option<String>), ChannelRefused> {
+    pub(super) fn request(
+        self,
+        request: ChannelRequest,
+    ) -> Result<(ChannelDefinition, Option<String>), ChannelRefused> {
         let mut made = None;
         let target = match request.target {
             TargetRequest::Email {
@@ -159,7 +162,10 @@ impl Check<'_> {
     ) -> Result<ChannelDefinition, ChannelRefused> {
         let kind = current.target.kind();
         if patch.kind.is_some_and(|wanted| wanted != kind) {
-            return Err(self.problem(&["channel_type"], "the type of a channel can't be changed; create another"));
+            return Err(self.problem(
+                &["channel_type"],
+                "the type of a channel can't be changed; create another",
+            ));
         }
         let target = match current.target {
             ChannelTarget::Email {
@@ -198,9 +204,7 @@ impl Check<'_> {
                 let secrets = match &patch.secret {
                     None => secrets,
                     Some(SecretPatch::Remove) => None,
-                    Some(SecretPatch::Set(text)) => {
-                        Some(secrets::seal(self.vault, self.channel, &self.secret(text)?)?)
-                    }
+                    Some(SecretPatch::Set(text)) => Some(secrets::seal(self.vault, self.channel, &self.secret(text)?)?),
                 };
                 ChannelTarget::Webhook { url, host, secrets }
             }
@@ -241,7 +245,10 @@ impl Check<'_> {
         }
         let answers = reply_to.map(|text| read(text, vec!["reply_to".into()]));
         if cc.len() > MOST_COPIES {
-            return Err(self.problem(&["email_config", "cc"], &format!("at most {MOST_COPIES} addresses get a copy")));
+            return Err(self.problem(
+                &["email_config", "cc"],
+                &format!("at most {MOST_COPIES} addresses get a copy"),
+            ));
         }
         match to {
             Some(to) if problems.is_empty() => Ok(ChannelTarget::Email {
@@ -281,7 +288,11 @@ impl Check<'_> {
 fn behind(address: &Mailbox) -> String {
     let local = address.as_str().split('@').next().unwrap_or_default();
     let base = local.split('+').next().filter(|base| !base.is_empty()).unwrap_or(local);
-    format!("{}@{}", base.to_ascii_lowercase(), address.domain().to_ascii_lowercase())
+    format!(
+        "{}@{}",
+        base.to_ascii_lowercase(),
+        address.domain().to_ascii_lowercase()
+    )
 }
 
 fn distinct(events: Vec<EventType>) -> Vec<EventType> {
@@ -300,7 +311,12 @@ mod tests {
 
     #[test]
     fn spellings_of_one_mailbox_count_as_one() {
-        for text in ["ana@example.org", "Ana@EXAMPLE.org", "ana+x@example.org", "ANA+y+z@Example.Org"] {
+        for text in [
+            "ana@example.org",
+            "Ana@EXAMPLE.org",
+            "ana+x@example.org",
+            "ANA+y+z@Example.Org",
+        ] {
             assert_eq!(behind(&Mailbox::parse(text).unwrap()), "ana@example.org", "{text}");
         }
         assert_eq!(behind(&Mailbox::parse("+x@example.org").unwrap()), "+x@example.org");

@@ -20,8 +20,8 @@ use docmill_store::CodeLimits;
 use tokio::sync::Notify;
 
 pub use channels::{ChannelCreated, ChannelRefused};
-pub(crate) use deliver::{Underway, delivery_lease_loop, lane_loop};
 pub use definition::{ChannelPatch, ChannelRequest, EmailPatch, SecretPatch, TargetRequest};
+pub(crate) use deliver::{Underway, delivery_lease_loop, lane_loop};
 pub use outbox::TestSend;
 pub use unsubscribe::UNSUBSCRIBE_PATH;
 

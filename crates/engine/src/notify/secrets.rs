@@ -52,7 +52,9 @@ pub(super) fn rotate(
     now: Micros,
 ) -> Result<Vec<u8>, VaultError> {
     // Those that can't be read sign nothing; a new one is the way out.
-    let old = sealed.and_then(|sealed| open_all(vault, channel, sealed)).unwrap_or_default();
+    let old = sealed
+        .and_then(|sealed| open_all(vault, channel, sealed))
+        .unwrap_or_default();
     let mut secrets = vec![stored(secret, None)];
     secrets.extend(old.into_iter().filter(|old| old.until.is_none_or(|until| until > now)));
     secrets.truncate(MOST);
@@ -109,13 +111,21 @@ mod tests {
         let [a, b, c] = [1, 2, 3].map(|byte| WebhookSecret::generate([byte; 32]));
         let hour = Duration::from_secs(3_600);
         let first = seal(&vault, channel, &a).unwrap();
-        assert_eq!(open(&vault, channel, &first, i64::MAX).unwrap(), [a.clone()]);
+        assert_eq!(open(&vault, channel, &first, i64::MAX).unwrap(), vec![a.clone()]);
         let second = rotate(&vault, channel, &b, Some(&first), hour, 1_000).unwrap();
         assert_eq!(open(&vault, channel, &second, 1_001).unwrap(), [b.clone(), a.clone()]);
-        assert_eq!(open(&vault, channel, &second, 1_000 + micros(hour)).unwrap(), [b.clone()]);
+        assert_eq!(
+            open(&vault, channel, &second, 1_000 + micros(hour)).unwrap(),
+            vec![b.clone()]
+        );
         let third = rotate(&vault, channel, &c, Some(&second), hour, 2_000).unwrap();
         assert_eq!(open(&vault, channel, &third, 2_001).unwrap(), [c.clone(), b]);
-        assert_eq!(rotate(&vault, channel, &c, None, hour, 0).map(|sealed| open(&vault, channel, &sealed, 0)).unwrap(), Ok(vec![c]));
+        assert_eq!(
+            rotate(&vault, channel, &c, None, hour, 0)
+                .map(|sealed| open(&vault, channel, &sealed, 0))
+                .unwrap(),
+            Ok(vec![c])
+        );
         assert_eq!(open(&vault, ChannelId::new(), &third, 0), Err(SecretsUnreadable));
         assert_eq!(open(&vault, channel, b"", 0), Err(SecretsUnreadable));
     }

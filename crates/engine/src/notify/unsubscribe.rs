@@ -28,7 +28,10 @@ pub(super) fn link(vault: &Vault, public_url: &str, channel: ChannelRef) -> Stri
         ChannelScope::Workflow(workflow) => workflow.to_string(),
     };
     let name = format!("{}.{scope}.{}", channel.workspace, channel.id);
-    format!("{public_url}{UNSUBSCRIBE_PATH}{}", unsubscribe_token(&key(vault), &name))
+    format!(
+        "{public_url}{UNSUBSCRIBE_PATH}{}",
+        unsubscribe_token(&key(vault), &name)
+    )
 }
 
 fn target(vault: &Vault, token: &str) -> Option<ChannelRef> {

@@ -48,10 +48,14 @@ async fn deliver_event(engine: &Engine, claim: &DeliveryClaim) -> Result<()> {
         Plan::Digest => siblings(engine, claim).await?,
     };
     let leases: Vec<DeliveryLease> = std::iter::once(claim).chain(&others).map(|claim| claim.lease).collect();
-    others.iter().for_each(|other| engine.shared.notifications.underway.start(ChannelKind::Email, other));
+    others
+        .iter()
+        .for_each(|other| engine.shared.notifications.underway.start(ChannelKind::Email, other));
     let ended = attempt(engine, claim, events_mail(engine, claim, &others)).await;
     finish(engine, ChannelKind::Email, &leases, claim.created_at, ended).await;
-    others.iter().for_each(|other| engine.shared.notifications.underway.end(other.lease));
+    others
+        .iter()
+        .for_each(|other| engine.shared.notifications.underway.end(other.lease));
     Ok(())
 }
 
@@ -70,7 +74,12 @@ async fn plan(engine: &Engine, claim: &DeliveryClaim) -> Result<Plan> {
     }
     // Until enough of those are a minute old.
     for wait in [5, 10, 15, 20, 30, 40, 50].map(|seconds| seconds * SECOND) {
-        if engine.store().mails_since(workspace, mailbox, at - MINUTE + wait).await? < limit {
+        if engine
+            .store()
+            .mails_since(workspace, mailbox, at - MINUTE + wait)
+            .await?
+            < limit
+        {
             return Ok(Plan::Wait { until: at + wait });
         }
     }
@@ -107,7 +116,10 @@ async fn siblings(engine: &Engine, claim: &DeliveryClaim) -> Result<Vec<Delivery
 async fn claim_others(engine: &Engine, claim: &DeliveryClaim) -> Result<Vec<DeliveryClaim>> {
     let at = now();
     let until = at + micros(engine.shared.notifications.config.lease);
-    engine.store().claim_siblings(claim.lease, MOST_IN_DIGEST - 1, until, at).await
+    engine
+        .store()
+        .claim_siblings(claim.lease, MOST_IN_DIGEST - 1, until, at)
+        .await
 }
 
 /// The link that stops a channel's mails, when the server knows its own address.
@@ -163,7 +175,10 @@ async fn notice(engine: &Engine, event: &EventSnapshot, unsubscribe: Option<&str
     let disabled = DisabledChannel {
         description: text("description"),
         target,
-        since: channel.as_ref().and_then(|channel| channel.failing_since).unwrap_or(event.created_at),
+        since: channel
+            .as_ref()
+            .and_then(|channel| channel.failing_since)
+            .unwrap_or(event.created_at),
         failures: None,
         last_error: text("reason").unwrap_or_default(),
     };
@@ -202,14 +217,24 @@ async fn attempt(engine: &Engine, claim: &DeliveryClaim, mail: Option<Mail>) -> 
 }
 
 fn message(engine: &Engine, claim: &DeliveryClaim, mail: &Mail) -> std::result::Result<Message, String> {
-    let ChannelTarget::Email { recipient, cc, reply_to, .. } = &claim.channel.definition.target else {
+    let ChannelTarget::Email {
+        recipient,
+        cc,
+        reply_to,
+        ..
+    } = &claim.channel.definition.target
+    else {
         return Err("the channel has no address".into());
     };
     let read = |text: &String| Mailbox::parse(text).map_err(|error| error.to_string());
     let to = read(recipient)?;
     // A code goes to nobody but the mailbox that is to be verified.
     let alone = claim.kind == DeliveryKind::Code;
-    let cc = cc.iter().filter(|_| !alone).map(read).collect::<std::result::Result<Vec<_>, _>>()?;
+    let cc = cc
+        .iter()
+        .filter(|_| !alone)
+        .map(read)
+        .collect::<std::result::Result<Vec<_>, _>>()?;
     let reply_to = reply_to.as_ref().filter(|_| !alone).map(read).transpose()?;
     let id: DeliveryId = claim.lease.delivery();
     let addressing = Addressing {
@@ -235,10 +260,7 @@ fn answer(sent: Sent) -> String {
     answer
 }
 
-fn refused(
-    claim: &DeliveryClaim,
-    error: SendError,
-) -> (Option<u16>, Option<String>, Option<String>, DeliveryOutcome) {
+fn refused(claim: &DeliveryClaim, error: SendError) -> (Option<u16>, Option<String>, Option<String>, DeliveryOutcome) {
     let reason = error.message;
     let outcome = match error.permanent {
         true => DeliveryOutcome::Bounced { reason: reason.clone() },

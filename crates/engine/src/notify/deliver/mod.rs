@@ -97,7 +97,9 @@ impl Lane {
         let query = DeliveryQuery {
             lane: self.kind,
             max: free,
-            max_retries: self.most_retries.saturating_sub(shared.notifications.underway.retries(self.kind)),
+            max_retries: self
+                .most_retries
+                .saturating_sub(shared.notifications.underway.retries(self.kind)),
             per_receiver: self.per_receiver,
             lease_until: at + micros(shared.notifications.config.lease),
         };
@@ -161,10 +163,15 @@ async fn finish(engine: &Engine, lane: ChannelKind, leases: &[DeliveryLease], cr
             status = ended.attempt.status, reason = ended.attempt.error.as_deref(), "a delivery did not get through");
     }
     let disable_after = (lane == ChannelKind::Webhook).then(|| micros(config.disable_after));
-    let finished = engine.store().finish_deliveries(leases, ended.attempt, ended.outcome, disable_after, at);
+    let finished = engine
+        .store()
+        .finish_deliveries(leases, ended.attempt, ended.outcome, disable_after, at);
     match finished.await {
         Ok(done) if done.disabled => {
-            tracing::warn!(lane = lane.as_str(), "a channel was disabled as nothing gets through to it");
+            tracing::warn!(
+                lane = lane.as_str(),
+                "a channel was disabled as nothing gets through to it"
+            );
             engine.shared.notifications.wake();
         }
         Ok(_) => {}

@@ -84,3 +84,75 @@ pub(super) fn notice_payload(event: &EventSnapshot) -> Vec<u8> {
     .to_string()
     .into_bytes()
 }
+
+#[cfg(test)]
+mod tests {
+    use docmill_model::channel::NoticeType;
+    use docmill_model::ids::{EventId, JobId, WorkflowId, WorkspaceId};
+    use docmill_model::job::EventType;
+
+    use super::*;
+
+    fn event(kind: NotificationType, payload: Value) -> EventSnapshot {
+        EventSnapshot {
+            id: EventId::new(),
+            workspace: WorkspaceId::new(),
+            workflow: Some(WorkflowId::new()),
+            sequence: 3,
+            kind,
+            payload,
+            failed_files: Vec::new(),
+            created_at: 1_000_000,
+        }
+    }
+
+    #[test]
+    fn a_report_tells_what_the_event_recorded() {
+        let (job, workflow) = (JobId::new(), WorkflowId::new());
+        let stopped = event(
+            NotificationType::Job(EventType::JobStopped),
+            json!({
+                "job_id": job, "workflow_id": workflow, "workflow_name": "flow", "job_type": "persistent",
+                "status": "STOPPED", "message": null, "files_total": 10, "files_succeeded": 3, "files_failed": 2,
+                "created_at": "1970-01-01T00:00:00.500000Z", "started_at": null, "ended_at": null,
+                "processing_time_ms": 1_250, "at": "1970-01-01T00:00:01Z",
+            }),
+        );
+        let report = job_report(&stopped, Some("https://mill.example.com")).unwrap();
+        let files = report.files;
+        assert_eq!(
+            (files.total, files.succeeded, files.failed, files.stopped),
+            (10, 3, 2, 5)
+        );
+        assert_eq!(
+            (report.created_at, report.duration, report.at),
+            (500_000, Some(1_250_000), 1_000_000)
+        );
+        assert_eq!(
+            (report.job_id, report.workflow_id, report.sequence),
+            (job, Some(workflow), 3)
+        );
+        assert_eq!(
+            report.link.unwrap(),
+            format!("https://mill.example.com/api/v1/jobs/{job}")
+        );
+        assert_eq!(noticed_channel(&stopped), None);
+    }
+
+    #[test]
+    fn what_is_no_jobs_event_has_no_report() {
+        let notice = event(
+            NotificationType::Notice(NoticeType::ChannelBounced),
+            json!({"channel_id": "ep_"}),
+        );
+        assert!(job_report(&notice, None).is_none() && noticed_channel(&notice).is_none());
+        for payload in [
+            json!(null),
+            json!([]),
+            json!({}),
+            json!({"job_id": "x", "status": "STOPPED"}),
+        ] {
+            assert!(job_report(&event(NotificationType::Job(EventType::JobFailed), payload), None).is_none());
+        }
+    }
+}

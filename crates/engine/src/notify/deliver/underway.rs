@@ -43,6 +43,15 @@ impl Underway {
         u32::try_from(retries.count()).unwrap_or(u32::MAX)
     }
 
+    /// Lets all leases run out, as if the process had died; how many.
+    #[cfg(test)]
+    pub(crate) fn forget_all(&self) -> usize {
+        let mut claims = self.lock();
+        let count = claims.len();
+        claims.clear();
+        count
+    }
+
     fn leases(&self) -> Vec<DeliveryLease> {
         self.lock().keys().copied().collect()
     }

@@ -42,9 +42,7 @@ async fn attempt(engine: &Engine, claim: &DeliveryClaim) -> Ended {
     };
     let secrets: Vec<&WebhookSecret> = secrets.iter().collect();
     let id = claim.lease.delivery().to_string();
-    let sent = sender
-        .send(url, &id, started_at / SECOND, body.into(), &secrets)
-        .await;
+    let sent = sender.send(url, &id, started_at / SECOND, body.into(), &secrets).await;
     let (error, outcome) = match sent.outcome {
         Outcome::Delivered => (None, DeliveryOutcome::Delivered),
         Outcome::Retry { reason, after } => (Some(reason), again(claim, after)),
