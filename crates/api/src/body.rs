@@ -43,7 +43,9 @@ impl FromRequest<App> for OptionalObject {
         if request.body().is_end_stream() {
             return Ok(Self(Map::new()));
         }
-        JsonObject::from_request(request, app).await.map(|JsonObject(map)| Self(map))
+        JsonObject::from_request(request, app)
+            .await
+            .map(|JsonObject(map)| Self(map))
     }
 }
 
@@ -151,7 +153,11 @@ impl<'a> Fields<'a> {
     pub(crate) fn only(&mut self, known: &[&str]) {
         /// More unknown ones than this are not told one by one.
         const TOLD: usize = 20;
-        let unknown: Vec<&String> = self.body.keys().filter(|name| !known.contains(&name.as_str())).collect();
+        let unknown: Vec<&String> = self
+            .body
+            .keys()
+            .filter(|name| !known.contains(&name.as_str()))
+            .collect();
         for name in unknown.into_iter().take(TOLD) {
             let short: String = name.chars().take(64).collect();
             self.problem(&short, "extra_forbidden", "there is no such field");

@@ -88,7 +88,10 @@ fn of_a_workflow(mut router: OpenApiRouter<App>) -> OpenApiRouter<App> {
                 id.push_str("_of_workflow");
             }
             operation.tags = Some(vec!["workflow channels".to_owned()]);
-            operation.parameters.get_or_insert_default().insert(0, RefOr::T(workflow()));
+            operation
+                .parameters
+                .get_or_insert_default()
+                .insert(0, RefOr::T(workflow()));
         }
     }
     router

@@ -70,8 +70,11 @@ impl Query {
     /// One of these words, which must be there.
     pub(crate) fn required_word<T: Copy + Display>(&mut self, name: &str, all: &[T]) -> Option<T> {
         if !self.given.contains_key(name) {
-            self.problems
-                .push(Problem::new(&[json!("query"), json!(name)], "missing", "field required"));
+            self.problems.push(Problem::new(
+                &[json!("query"), json!(name)],
+                "missing",
+                "field required",
+            ));
         }
         self.word(name, all)
     }

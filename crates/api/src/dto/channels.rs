@@ -75,7 +75,12 @@ impl ChannelInformation {
         let definition = channel.definition;
         let kind = definition.target.kind();
         let (email_config, url, signed) = match definition.target {
-            ChannelTarget::Email { recipient, cc, reply_to, .. } => {
+            ChannelTarget::Email {
+                recipient,
+                cc,
+                reply_to,
+                ..
+            } => {
                 let email = EmailInformation {
                     recipient_email: recipient,
                     provider: if mails_are_files { "file" } else { "smtp" },

@@ -51,12 +51,14 @@ fn no_delivery() -> ApiError {
 #[utoipa::path(post, path = "/notifications/channels/{channel_id}/test", tag = "channels", operation_id = "test_channel",
     params(("channel_id" = String, Path)),
     responses((status = 202, body = TestSent), (status = "4XX", body = ErrorBody)))]
-pub(crate) async fn test(
-    State(app): State<App>,
-    Named(channel): Named,
-) -> ApiResult<(StatusCode, Json<TestSent>)> {
+pub(crate) async fn test(State(app): State<App>, Named(channel): Named) -> ApiResult<(StatusCode, Json<TestSent>)> {
     match app.engine.send_test(channel.channel).await? {
-        TestSend::Sent(id) => Ok((StatusCode::ACCEPTED, Json(TestSent { delivery_id: id.to_string() }))),
+        TestSend::Sent(id) => Ok((
+            StatusCode::ACCEPTED,
+            Json(TestSent {
+                delivery_id: id.to_string(),
+            }),
+        )),
         TestSend::NotFound => Err(not_found()),
         TestSend::Disabled => Err(silent(&app, channel.channel).await),
         TestSend::TooSoon { wait } => {
@@ -81,7 +83,9 @@ pub(crate) async fn list(
 ) -> ApiResult<Json<DeliveryList>> {
     let state = query.word("state", DeliveryState::ALL);
     let limit = query.integer("limit", 1, MAX_LIMIT).unwrap_or(LIMIT);
-    let before = query.read("cursor", "value_error", "input should be a `next_cursor`", |text| text.parse().ok());
+    let before = query.read("cursor", "value_error", "input should be a `next_cursor`", |text| {
+        text.parse().ok()
+    });
     query.finish()?;
     let limit = u32::try_from(limit).unwrap_or(u32::MAX);
     let filter = DeliveryFilter {
@@ -124,10 +128,7 @@ pub(crate) async fn attempts(State(app): State<App>, found: Found) -> ApiResult<
 #[utoipa::path(post, path = "/notifications/channels/{channel_id}/deliveries/{delivery_id}/replay", tag = "channels", operation_id = "replay_delivery",
     params(("channel_id" = String, Path), ("delivery_id" = String, Path)),
     responses((status = 202, body = DeliveryInformation), (status = "4XX", body = ErrorBody)))]
-pub(crate) async fn replay(
-    State(app): State<App>,
-    found: Found,
-) -> ApiResult<(StatusCode, Json<DeliveryInformation>)> {
+pub(crate) async fn replay(State(app): State<App>, found: Found) -> ApiResult<(StatusCode, Json<DeliveryInformation>)> {
     let (channel, id) = (found.channel, found.delivery.id);
     match app.engine.replay_delivery(channel, id).await? {
         Replay::Replayed => {

@@ -47,7 +47,11 @@ pub(crate) async fn list(
         "event_types",
         "enum",
         "input should be types of events with commas between them",
-        |text| text.split(',').map(|word| NotificationType::parse(word.trim())).collect(),
+        |text| {
+            text.split(',')
+                .map(|word| NotificationType::parse(word.trim()))
+                .collect()
+        },
     );
     let since = query.instant("since");
     let limit = query.integer("limit", 1, MAX_LIMIT).unwrap_or(LIMIT);
@@ -55,7 +59,10 @@ pub(crate) async fn list(
     let unread_only = query.boolean("unread_only").unwrap_or(false);
     query.finish()?;
     let Ok(workflow) = resolve(&app, &principal, workflow).await? else {
-        return Ok(Json(NotificationList { events: Vec::new(), next_cursor: None }));
+        return Ok(Json(NotificationList {
+            events: Vec::new(),
+            next_cursor: None,
+        }));
     };
     let limit = u32::try_from(limit).unwrap_or(u32::MAX);
     let filter = InboxFilter {
@@ -173,7 +180,11 @@ fn which(body: &Map<String, Value>) -> ApiResult<MarkRead> {
             fields.problem("workflow_id", "uuid_parsing", uuid);
         }
     }
-    let given = [fields.value("notification_ids").is_some(), fields.value("before").is_some(), all];
+    let given = [
+        fields.value("notification_ids").is_some(),
+        fields.value("before").is_some(),
+        all,
+    ];
     if given.iter().filter(|given| **given).count() != 1 {
         fields.problems.push(docmill_model::chain::Problem::new(
             &["body".into()],

@@ -37,7 +37,11 @@ async fn every_documented_operation_has_a_route_and_every_reference_a_target() {
     let mut names = std::collections::HashSet::new();
     for item in document["paths"].as_object().expect("paths").values() {
         for operation in item.as_object().expect("operations").values() {
-            assert!(names.insert(operation["operationId"].clone()), "{} twice", operation["operationId"]);
+            assert!(
+                names.insert(operation["operationId"].clone()),
+                "{} twice",
+                operation["operationId"]
+            );
         }
     }
     let mut references = Vec::new();

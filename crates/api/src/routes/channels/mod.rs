@@ -13,8 +13,8 @@ use docmill_model::channel::ChannelKind;
 use docmill_store::{Channel, ChannelRef, CodeBound, CodeIssue, CodeRefusal, CodeTry, StoreError};
 use serde_json::{Value, json};
 
-pub(super) use self::place::{Named, parameter};
 use self::place::Place;
+pub(super) use self::place::{Named, parameter};
 use crate::App;
 use crate::body::{Fields, JsonObject, OptionalObject};
 use crate::dto::{
@@ -238,5 +238,8 @@ fn refused(error: ChannelRefused) -> ApiError {
 
 /// Where a request's body is, for problems.
 fn at(names: &[&str]) -> Vec<Value> {
-    std::iter::once("body").chain(names.iter().copied()).map(Value::from).collect()
+    std::iter::once("body")
+        .chain(names.iter().copied())
+        .map(Value::from)
+        .collect()
 }

@@ -48,7 +48,12 @@ impl FromRequestParts<App> for Named {
         let id = parameter(parts, "channel_id").await?.unwrap_or_default();
         let id: ChannelId = id.parse().map_err(|_| not_found())?;
         let channel = ChannelRef { workspace, scope, id };
-        app.engine.store().channel(channel).await?.map(Self).ok_or_else(not_found)
+        app.engine
+            .store()
+            .channel(channel)
+            .await?
+            .map(Self)
+            .ok_or_else(not_found)
     }
 }
 

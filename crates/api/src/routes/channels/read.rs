@@ -66,7 +66,10 @@ fn nothing() -> ChannelRequest {
         description: None,
         events: Vec::new(),
         enabled: false,
-        target: TargetRequest::Webhook { url: String::new(), secret: None },
+        target: TargetRequest::Webhook {
+            url: String::new(),
+            secret: None,
+        },
     }
 }
 
@@ -77,7 +80,9 @@ fn email_target(fields: &mut Fields<'_>) -> TargetRequest {
             Some(_) => &["email_config", "recipient_email"],
             None => &["email_config"],
         };
-        fields.problems.push(Problem::new(&at(place), "missing", "field required"));
+        fields
+            .problems
+            .push(Problem::new(&at(place), "missing", "field required"));
     }
     TargetRequest::Email {
         recipient: email.recipient.unwrap_or_default(),
@@ -117,7 +122,11 @@ pub(super) fn code(body: &Map<String, Value>) -> ApiResult<&str> {
             fields.problem("code", "string_pattern_mismatch", "input should be six digits");
         }
         if other.is_some_and(|other| other != code) {
-            fields.problem("verification_code", "value_error", "differs from `code`, which is the same field");
+            fields.problem(
+                "verification_code",
+                "value_error",
+                "differs from `code`, which is the same field",
+            );
         }
     } else if fields.problems.is_empty() {
         fields.problem("code", "missing", "field required");
@@ -140,7 +149,12 @@ fn events(fields: &mut Fields<'_>) -> Option<Vec<EventType>> {
     let events = fields.list("event_types", MOST_EVENTS, "enum", &msg, |item| {
         item.as_str().and_then(EventType::parse)
     })?;
-    if events.is_empty() && fields.value("event_types").and_then(Value::as_array).is_some_and(Vec::is_empty) {
+    if events.is_empty()
+        && fields
+            .value("event_types")
+            .and_then(Value::as_array)
+            .is_some_and(Vec::is_empty)
+    {
         fields.problem("event_types", "too_short", "must have at least one item");
     }
     Some(events)
@@ -160,7 +174,9 @@ fn email(fields: &mut Fields<'_>) -> Option<EmailPatch> {
     let patch = EmailPatch {
         recipient: inner.text("recipient_email").map(str::to_owned),
         cc: cc.or_else(|| inner.is_there("cc").then(Vec::new)),
-        reply_to: inner.is_there("reply_to").then(|| inner.text("reply_to").map(str::to_owned)),
+        reply_to: inner
+            .is_there("reply_to")
+            .then(|| inner.text("reply_to").map(str::to_owned)),
     };
     for mut problem in inner.problems {
         problem.loc.insert(1, "email_config".into());
@@ -209,10 +225,16 @@ mod tests {
 
     #[test]
     fn what_is_absent_stays_and_what_is_null_goes() {
-        let read = patch(&map(json!({"description": null, "email_config": {"cc": null, "reply_to": null}}))).unwrap();
+        let read = patch(&map(
+            json!({"description": null, "email_config": {"cc": null, "reply_to": null}}),
+        ))
+        .unwrap();
         assert_eq!(read.description, Some(None));
         let email = read.email.unwrap();
-        assert_eq!((email.recipient, email.cc, email.reply_to), (None, Some(Vec::new()), Some(None)));
+        assert_eq!(
+            (email.recipient, email.cc, email.reply_to),
+            (None, Some(Vec::new()), Some(None))
+        );
         let read = patch(&map(json!({"enabled": null, "email_config": {}, "secret": ""}))).unwrap();
         assert!(read.description.is_none() && read.enabled.is_none());
         assert!(matches!(read.secret, Some(SecretPatch::Remove)));

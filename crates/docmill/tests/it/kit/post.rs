@@ -98,7 +98,10 @@ impl Post {
     pub(crate) fn settings(&self) -> Vec<(&'static str, String)> {
         let ca_file = SmtpServer::ca_file().to_string_lossy().into_owned();
         vec![
-            ("MAIL__SMTP_URL", format!("smtp+starttls://{LOGIN}@localhost:{}", self.smtp.port())),
+            (
+                "MAIL__SMTP_URL",
+                format!("smtp+starttls://{LOGIN}@localhost:{}", self.smtp.port()),
+            ),
             ("MAIL__FROM", "docmill <mill@example.com>".into()),
             ("MAIL__CA_FILE", ca_file.clone()),
             ("MAIL__MAX_PER_MINUTE", "1000".into()),
@@ -199,8 +202,10 @@ impl Call {
     pub(crate) fn verifies(&self, secret: &str) -> bool {
         use std::io::Write as _;
         let names = ["webhook-id", "webhook-timestamp", "webhook-signature"];
-        let headers: serde_json::Map<_, _> =
-            names.iter().map(|name| ((*name).to_owned(), json!(self.header(name)))).collect();
+        let headers: serde_json::Map<_, _> = names
+            .iter()
+            .map(|name| ((*name).to_owned(), json!(self.header(name))))
+            .collect();
         let input = json!({"secret": secret, "raw": false, "headers": headers, "body": self.body});
         let mut child = python("verify_webhook.py")
             .stdin(Stdio::piped())
@@ -229,7 +234,11 @@ impl Receiver {
         let port = listener.local_addr().expect("an address").port();
         let calls: Arc<Mutex<Vec<Call>>> = Arc::default();
         let answer = Arc::new(Mutex::new(String::new()));
-        let receiver = Self { port, calls: calls.clone(), answer: answer.clone() };
+        let receiver = Self {
+            port,
+            calls: calls.clone(),
+            answer: answer.clone(),
+        };
         receiver.answers("204 No Content", "");
         let acceptor = acceptor();
         tokio::spawn(async move {
@@ -265,7 +274,9 @@ impl Receiver {
 }
 
 fn tls_file(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../egress/tests/tls").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../egress/tests/tls")
+        .join(name)
 }
 
 fn acceptor() -> TlsAcceptor {
@@ -297,7 +308,10 @@ async fn serve(
         }
     };
     let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
-    let mut call = Call { head, body: String::new() };
+    let mut call = Call {
+        head,
+        body: String::new(),
+    };
     let length: usize = call.header("content-length").parse().unwrap_or(0);
     while bytes.len() < end + 4 + length {
         if stream.read_buf(&mut bytes).await? == 0 {

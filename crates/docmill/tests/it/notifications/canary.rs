@@ -39,9 +39,14 @@ async fn n03_n05_codes_keys_and_secrets_are_nowhere() {
     let pending = created(&client, CHANNELS, &email("new@example.org", &["job.failed"])).await;
     codes.push(post.mail("new@example.org", 1).await.code());
     client
-        .post_json(&format!("{CHANNELS}/{}/verify", text(&pending["id"])), &json!({"code": "000000"}))
+        .post_json(
+            &format!("{CHANNELS}/{}/verify", text(&pending["id"])),
+            &json!({"code": "000000"}),
+        )
         .await;
-    let ana = post.verified(&client, CHANNELS, "ana@example.org", &["job.completed", "job.failed"]).await;
+    let ana = post
+        .verified(&client, CHANNELS, "ana@example.org", &["job.completed", "job.failed"])
+        .await;
     codes.push(post.mail("ana@example.org", 1).await.code());
     let body = json!({"channel_type": "webhook", "event_types": ["job.completed"], "url": receiver.url()});
     let made = created(&client, CHANNELS, &body).await;
@@ -49,19 +54,33 @@ async fn n03_n05_codes_keys_and_secrets_are_nowhere() {
     let own = "canary-own-secret-of-a-webhook-5e1";
     let mut signed = body.clone();
     signed["secret"] = json!(own);
-    assert!(created(&client, CHANNELS, &signed).await.get("secret").is_none(), "they know it");
+    assert!(
+        created(&client, CHANNELS, &signed).await.get("secret").is_none(),
+        "they know it"
+    );
     let rotated = client.post(&format!("{one}/secret/rotate")).await.ok();
     client.run(&partition_only(), &[File::new("a.html", "<p>a</p>")]).await;
     receiver.wait(2).await;
     post.mail("ana@example.org", 2).await;
-    client.post_json(CHANNELS, &json!({"channel_type": "webhook", "secret": own, "x": own})).await;
+    client
+        .post_json(CHANNELS, &json!({"channel_type": "webhook", "secret": own, "x": own}))
+        .await;
     let moved = json!({"email_config": {"recipient_email": "bo@example.org"}});
-    client.send_json(Method::PATCH, &format!("{CHANNELS}/{}", text(&ana["id"])), &moved).await.ok();
+    client
+        .send_json(Method::PATCH, &format!("{CHANNELS}/{}", text(&ana["id"])), &moved)
+        .await
+        .ok();
     codes.push(post.mail("bo@example.org", 1).await.code());
 
     let password = LOGIN.split(':').nth(1).expect("a password");
     let bare = |secret: &str| secret.trim_start_matches("whsec_").to_owned();
-    let secrets = [bare(text(&made["secret"])), bare(text(&rotated["secret"])), own.into(), password.into(), KEY.into()];
+    let secrets = [
+        bare(text(&made["secret"])),
+        bare(text(&rotated["secret"])),
+        own.into(),
+        password.into(),
+        KEY.into(),
+    ];
     // While it runs, with the database's journal, and after it has ended.
     for round in 0..2 {
         for secret in &secrets {
@@ -96,7 +115,13 @@ fn e06_only_the_guard_connects() {
             }
             let source = std::fs::read_to_string(&path).unwrap_or_default();
             read += 1;
-            for way_out in ["reqwest::Client", "Client::builder()", "TcpStream::connect", "UdpSocket", "ureq::"] {
+            for way_out in [
+                "reqwest::Client",
+                "Client::builder()",
+                "TcpStream::connect",
+                "UdpSocket",
+                "ureq::",
+            ] {
                 assert!(!source.contains(way_out), "{way_out} in {}", path.display());
             }
         }

@@ -10,7 +10,13 @@ use crate::kit::documents::{html, slow_html};
 use crate::kit::post::{Call, Mail, Post, Receiver, created, email};
 use crate::kit::{Client, File, custom_workflow, partition_only, until};
 
-const ALL: [&str; 5] = ["job.scheduled", "job.in_progress", "job.completed", "job.stopped", "job.failed"];
+const ALL: [&str; 5] = [
+    "job.scheduled",
+    "job.in_progress",
+    "job.completed",
+    "job.stopped",
+    "job.failed",
+];
 
 /// Events as `(type, job)`.
 type Events = BTreeSet<(String, String)>;
@@ -23,7 +29,10 @@ fn mailed(mails: &[Mail]) -> Events {
         ids.insert(mail.header("message-id")).then(|| {
             let text = mail.text();
             let job = text.lines().find_map(|line| line.strip_prefix("Job: "));
-            (mail.event(), job.unwrap_or_else(|| panic!("no job in {text}")).to_owned())
+            (
+                mail.event(),
+                job.unwrap_or_else(|| panic!("no job in {text}")).to_owned(),
+            )
         })
     });
     let found: Vec<_> = found.collect();
@@ -40,7 +49,10 @@ fn called(calls: &[Call], secret: &str) -> Events {
         assert!(call.verifies(secret), "{call:?}");
         let body = call.json();
         if ids.insert(call.header("webhook-id").to_owned()) {
-            found.push((text(&body["type"]).to_owned(), text(&body["data"]["job"]["id"]).to_owned()));
+            found.push((
+                text(&body["type"]).to_owned(),
+                text(&body["data"]["job"]["id"]).to_owned(),
+            ));
         }
     }
     let set: Events = found.iter().cloned().collect();
@@ -53,7 +65,9 @@ fn events(job: &str, types: &[&str]) -> Events {
 }
 
 async fn stopped(client: &Client) -> String {
-    let job = client.created(&partition_only(), &[File::new("slow.html", slow_html())]).await;
+    let job = client
+        .created(&partition_only(), &[File::new("slow.html", slow_html())])
+        .await;
     let id = text(&job["id"]).to_owned();
     until("the job to run", async || {
         (client.get(&format!("/jobs/{id}")).await.ok()["status"] == "IN_PROGRESS").then_some(())
@@ -78,28 +92,51 @@ async fn n01_n02_n13_people_and_programs_hear_exactly_what_they_chose_and_a_powe
         "event_types": ["job.completed", "job.stopped", "job.failed"],
         "email_config": {"recipient_email": "ana@example.org"}});
     let ana = created(&client, CHANNELS, &body).await;
-    assert_eq!((&ana["enabled"], &ana["channel_type"]), (&json!(false), &json!("email")));
+    assert_eq!(
+        (&ana["enabled"], &ana["channel_type"]),
+        (&json!(false), &json!("email"))
+    );
     let code = post.mail("ana@example.org", 1).await.code();
     let answer = client
-        .post_json(&format!("{CHANNELS}/{}/verify", text(&ana["id"])), &json!({"code": code}))
+        .post_json(
+            &format!("{CHANNELS}/{}/verify", text(&ana["id"])),
+            &json!({"code": code}),
+        )
         .await;
     assert_eq!((answer.status, answer.bytes.len()), (204, 0));
-    post.verified(&client, &below, "bo@example.org", &["job.scheduled", "job.in_progress", "job.completed"]).await;
+    post.verified(
+        &client,
+        &below,
+        "bo@example.org",
+        &["job.scheduled", "job.in_progress", "job.completed"],
+    )
+    .await;
     created(&client, CHANNELS, &email("eve@example.org", &ALL)).await;
     let hooked = json!({"channel_type": "webhook", "event_types": ALL, "url": hook.url()});
     let webhook = created(&client, CHANNELS, &hooked).await;
     let secret = text(&webhook["secret"]).to_owned();
 
-    let done = client.run(&partition_only(), &[File::new("a.html", html("done", 3))]).await;
+    let done = client
+        .run(&partition_only(), &[File::new("a.html", html("done", 3))])
+        .await;
     assert_eq!(done["status"], "COMPLETED");
-    let failed = client.run(&partition_only(), &[File::new("broken.pdf", b"%PDF-1.7 nothing".to_vec())]).await;
+    let failed = client
+        .run(
+            &partition_only(),
+            &[File::new("broken.pdf", b"%PDF-1.7 nothing".to_vec())],
+        )
+        .await;
     assert_eq!(failed["status"], "FAILED");
     let stopped = stopped(&client).await;
 
     // Nobody takes mail now; a job ends, its mails wait, others are under way: and the power goes.
     post.stop();
-    let waiting = client.run(&partition_only(), &[File::new("b.html", html("waits", 3))]).await;
-    let run = client.send(client.run_request(&workflow, &[File::new("c.html", html("cut", 900))])).await;
+    let waiting = client
+        .run(&partition_only(), &[File::new("b.html", html("waits", 3))])
+        .await;
+    let run = client
+        .send(client.run_request(&workflow, &[File::new("c.html", html("cut", 900))]))
+        .await;
     assert_eq!(run.status, 202, "{run}");
     let cut = text(&run.json()["id"]).to_owned();
     server.kill();
@@ -121,7 +158,11 @@ async fn n01_n02_n13_people_and_programs_hear_exactly_what_they_chose_and_a_powe
         everything.extend(events(job, &begun));
         everything.extend(events(job, &[end]));
     }
-    let of_ana: Events = everything.iter().filter(|(kind, _)| !begun.contains(&kind.as_str())).cloned().collect();
+    let of_ana: Events = everything
+        .iter()
+        .filter(|(kind, _)| !begun.contains(&kind.as_str()))
+        .cloned()
+        .collect();
     let of_bo = events(&cut, &["job.scheduled", "job.in_progress", "job.completed"]);
     until("every mail and call", async || {
         let all = post.mails_to("ana@example.org").len() > of_ana.len()
@@ -134,7 +175,11 @@ async fn n01_n02_n13_people_and_programs_hear_exactly_what_they_chose_and_a_powe
     tokio::time::sleep(std::time::Duration::from_secs(1)).await;
     assert_eq!(mailed(&post.mails_to("ana@example.org")), of_ana);
     assert_eq!(mailed(&post.mails_to("bo@example.org")), of_bo);
-    assert_eq!(mailed(&post.mails_to("eve@example.org")), Events::new(), "she never confirmed");
+    assert_eq!(
+        mailed(&post.mails_to("eve@example.org")),
+        Events::new(),
+        "she never confirmed"
+    );
     assert_eq!(called(&hook.calls(), &secret), everything);
 
     // Events of a job are numbered, so that a receiver can drop what comes late.
@@ -152,7 +197,14 @@ async fn n01_n02_n13_people_and_programs_hear_exactly_what_they_chose_and_a_powe
         assert_eq!(types, ["job.scheduled", "job.in_progress", "job.completed"], "{told:?}");
     }
     let mails = post.mails_to("ana@example.org");
-    let failure = mails.iter().find(|mail| mail.event() == "job.failed").expect("the failure's mail");
+    let failure = mails
+        .iter()
+        .find(|mail| mail.event() == "job.failed")
+        .expect("the failure's mail");
     assert!(failure.text().contains("broken.pdf"), "{}", failure.text());
-    assert!(failure.text().contains(&format!("{}/jobs/{}", crate::kit::post::PUBLIC, id(&failed))));
+    let failure = failure.text();
+    assert!(
+        failure.contains(&format!("{}/api/v1/jobs/{}", crate::kit::post::PUBLIC, id(&failed))),
+        "{failure}"
+    );
 }
