@@ -288,7 +288,9 @@ async fn the_page_of_notifications_names_operations_and_settings_there_are() {
     assert!(calls.len() > 12, "{calls:?}");
     for call in calls {
         let path = call.path.split('?').next().unwrap_or_default();
-        let known = operations.iter().any(|(method, known)| *method == call.method && is_path_of(path, known));
+        let known = operations
+            .iter()
+            .any(|(method, known)| *method == call.method && is_path_of(path, known));
         assert!(known, "{call:?}");
         let creates = call.method == Method::POST && path.ends_with("/channels");
         if let Some(mut body) = call.body.filter(|_| creates) {
@@ -302,9 +304,15 @@ async fn the_page_of_notifications_names_operations_and_settings_there_are() {
     }
     let defaults = self::page("crates/docmill/docmill.default.toml");
     for name in page.split("DOCMILL_").skip(1) {
-        let name: String = name.chars().take_while(|c| c.is_ascii_uppercase() || *c == '_').collect();
+        let name: String = name
+            .chars()
+            .take_while(|c| c.is_ascii_uppercase() || *c == '_')
+            .collect();
         let (section, key) = name.split_once("__").unwrap_or_else(|| panic!("{name}"));
-        let section = defaults.split(&format!("[{}]", section.to_lowercase())).nth(1).unwrap_or_default();
+        let section = defaults
+            .split(&format!("[{}]", section.to_lowercase()))
+            .nth(1)
+            .unwrap_or_default();
         let section = section.split("\n[").next().unwrap_or_default();
         assert!(section.contains(&format!("\n{} = ", key.to_lowercase())), "{name}");
     }
@@ -312,6 +320,9 @@ async fn the_page_of_notifications_names_operations_and_settings_there_are() {
         let Some((section @ ("mail" | "channels" | "egress" | "server"), key)) = setting.split_once('.') else {
             continue;
         };
-        assert!(defaults.contains(&format!("[{section}]")) && defaults.contains(&format!("\n{key} = ")), "{setting}");
+        assert!(
+            defaults.contains(&format!("[{section}]")) && defaults.contains(&format!("\n{key} = ")),
+            "{setting}"
+        );
     }
 }

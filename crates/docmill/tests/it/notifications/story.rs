@@ -25,15 +25,14 @@ type Events = BTreeSet<(String, String)>;
 fn mailed(mails: &[Mail]) -> Events {
     let mut ids = BTreeSet::new();
     let events = mails.iter().filter(|mail| mail.event() != "channel.verification");
-    let found = events.filter_map(|mail| {
-        ids.insert(mail.header("message-id")).then(|| {
-            let text = mail.text();
-            let job = text.lines().find_map(|line| line.strip_prefix("Job: "));
-            (
-                mail.event(),
-                job.unwrap_or_else(|| panic!("no job in {text}")).to_owned(),
-            )
-        })
+    let first = events.filter(|mail| ids.insert(mail.header("message-id")));
+    let found = first.map(|mail| {
+        let text = mail.text();
+        let job = text.lines().find_map(|line| line.strip_prefix("Job: "));
+        (
+            mail.event(),
+            job.unwrap_or_else(|| panic!("no job in {text}")).to_owned(),
+        )
     });
     let found: Vec<_> = found.collect();
     let set: Events = found.iter().cloned().collect();
