@@ -1,6 +1,7 @@
 //! Settings: compiled-in defaults, then a file, then the environment, then flags.
 
 mod list;
+mod notify;
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -41,6 +42,8 @@ pub(crate) struct Config {
     pub(crate) secrets: Secrets,
     pub(crate) connectors: Connectors,
     pub(crate) egress: Egress,
+    pub(crate) mail: notify::Mail,
+    pub(crate) channels: notify::Channels,
     pub(crate) limits: Limits,
     pub(crate) log: Log,
 }
@@ -50,6 +53,7 @@ pub(crate) struct Config {
 #[allow(missing_docs, reason = "see DEFAULTS")]
 pub(crate) struct Server {
     pub(crate) listen: String,
+    pub(crate) public_url: String,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -259,6 +263,7 @@ impl Config {
         self.required_level()?;
         self.vault_key()?;
         self.environment()?;
+        self.check_notifications()?;
         self.database()?;
         self.blob_dir()?;
         Ok(())
@@ -411,6 +416,13 @@ impl Config {
         vec![
             ("max_files_per_run", limits.max_files_per_run),
             ("max_running_workflow_jobs", self.slots().workflow_jobs.into()),
+            ("max_channels_per_scope", self.channels.max_per_scope.into()),
+            ("channel_code_lifetime_secs", self.channels.code_lifetime_secs.into()),
+            ("channel_code_tries", self.channels.code_tries.into()),
+            ("channel_code_cool_down_secs", self.channels.code_cool_down_secs.into()),
+            ("channel_codes_per_day", self.channels.codes_per_day.into()),
+            ("channel_wrong_codes_per_day", self.channels.wrong_codes_per_day.into()),
+            ("max_mails_per_minute", self.mail.max_per_minute.into()),
             ("request_timeout_secs", limits.request_timeout_secs),
             ("idle_timeout_secs", limits.idle_timeout_secs),
             ("task_memory_bytes", limits.task_memory_bytes),

@@ -142,5 +142,7 @@ async fn fire(engine: &Engine, due: &DueWorkflow, at: Micros) -> Result<Firing, 
             return Err(FireError::Chain(reasons.join("; ")));
         }
     };
-    Ok(engine.store().fire(run, at).await?)
+    let firing = engine.store().fire(run, at).await?;
+    engine.shared.notifications.wake();
+    Ok(firing)
 }

@@ -12,6 +12,7 @@ mod engine;
 mod firing;
 mod leases;
 mod listing;
+mod notify;
 pub mod protocol;
 mod records;
 mod retry;
@@ -28,6 +29,10 @@ mod workflows;
 pub use clock::now;
 pub use connectors::{ConnectorRefused, ConnectorSettings};
 pub use engine::{Engine, EngineConfig, Submission, SubmittedFile};
+pub use notify::{
+    ChannelCreated, ChannelPatch, ChannelRefused, ChannelRequest, EmailPatch, NotificationConfig, SecretPatch,
+    TargetRequest, TestSend, UNSUBSCRIBE_PATH,
+};
 pub use records::{record_id, record_id_of};
 pub use retry::RetryError;
 pub use runner::{RunFailure, RunOutput, Runner};

@@ -43,6 +43,18 @@ async fn round(engine: &Engine) -> Result<()> {
                 break;
             }
         }
+        loop {
+            let expired = engine.store().expire_notifications(before, BATCH).await?;
+            if expired > 0 {
+                tracing::info!(
+                    rows = expired,
+                    "deleted deliveries and notifications past their retention"
+                );
+            }
+            if expired < u64::from(BATCH) {
+                break;
+            }
+        }
     }
     collect_garbage(engine).await?;
     collect_orphans(engine).await?;

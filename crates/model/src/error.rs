@@ -57,8 +57,8 @@ codes! {
     FileTooLarge = "file_too_large", 413, "send a smaller file, or raise `limits.max_file_bytes`";
     /// A form field or the request's structure larger than allowed.
     RequestTooLarge = "request_too_large", 413, "send less, or raise the limit the message names";
-    /// Jobs created too fast.
-    RateLimited = "rate_limited", 429, "wait as long as `Retry-After` says, or change `limits.create_gap_ms`";
+    /// Jobs created, codes or tests asked for too fast or too often.
+    RateLimited = "rate_limited", 429, "wait as long as `Retry-After` says; the message names the setting";
     /// The client sent its request too slowly.
     RequestTimeout = "request_timeout", 408, "send the request faster, or raise `limits.request_timeout_secs`";
     /// The job has ended or has not, and the operation needs the opposite.
@@ -78,6 +78,19 @@ codes! {
     ConnectorInUse = "connector_in_use", 409, "take the connector out of the workflows the message names, or delete them";
     /// A `key` another live object of the workspace has.
     KeyTaken = "key_taken", 409, "choose another `key`, or leave it out to have one made";
+
+    /// The channel's mailbox is not verified.
+    ChannelNotVerified = "channel_not_verified", 409, "verify the channel with the code from the mail, or have another sent";
+    /// The channel's type or state forbids the operation.
+    ChannelStateConflict = "channel_state_conflict", 409, "the message says what is in the way";
+    /// As many channels as the workspace or workflow may have.
+    TooManyChannels = "too_many_channels", 409, "delete a channel, or raise `channels.max_per_scope`";
+    /// The verification code is not the one that was sent last.
+    VerificationCodeWrong = "verification_code_wrong", 400, "use the code of the latest mail";
+    /// The verification code is too old, or none was sent.
+    VerificationCodeExpired = "verification_code_expired", 400, "have another code sent";
+    /// Too many wrong codes.
+    VerificationAttemptsExceeded = "verification_attempts_exceeded", 429, "have another code sent; if `Retry-After` is given, not before";
 
     // Files.
     /// A type of file docmill does not read.

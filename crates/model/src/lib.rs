@@ -4,6 +4,7 @@
 //! this one uses none of them.
 
 pub mod chain;
+pub mod channel;
 pub mod connector;
 pub mod document;
 pub mod element;

@@ -363,4 +363,6 @@ pub struct Stats {
     pub files_running: u64,
     /// Age of the oldest ready file, in microseconds.
     pub oldest_ready_age: Micros,
+    /// Deliveries waiting for their first or next attempt, or under way.
+    pub deliveries_pending: u64,
 }

@@ -4,12 +4,15 @@
 mod emulators;
 mod postgres;
 mod process;
+mod smtp;
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 pub use emulators::{Azurite, GcsEmulator, Moto};
 pub use postgres::Postgres;
 pub use process::free_port;
+pub use smtp::{ReceivedMail, SmtpServer};
 
 /// The top of the workspace.
 fn root() -> PathBuf {
@@ -25,4 +28,11 @@ fn installed(path: &str) -> PathBuf {
         path.display()
     );
     path
+}
+
+/// A script of `tests/python`, to be run by the Python that has what the tests need.
+pub fn python(script: &str) -> Command {
+    let mut command = Command::new(installed(".venv/bin/python"));
+    command.arg(root().join("tests/python").join(script));
+    command
 }

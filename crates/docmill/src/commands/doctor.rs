@@ -58,11 +58,31 @@ pub(crate) fn run(flags: &Flags) -> Result<ExitCode, Failure> {
         "note    {:<12}tesseract {found} this version does no OCR: scanned pages yield a warning and no text",
         "ocr"
     );
-    println!(
-        "note    {:<12}this version sends no mail and calls no model provider",
-        "outside"
-    );
+    match mail_server(&config) {
+        Ok(None) => println!(
+            "note    {:<12}no mail server is set (`mail.smtp_url`): mails are written to {} and reach nobody",
+            "mail",
+            config.outbox().display()
+        ),
+        Ok(Some(text)) => say(true, "mail", text),
+        Err(error) => say(
+            false,
+            "mail",
+            format!("{error}; notifications by mail wait until it can be reached"),
+        ),
+    }
+    println!("note    {:<12}this version calls no model provider", "outside");
     Ok(if healthy { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Asks the mail server whether it is there and takes the login; `None` when none is set. Sends nothing.
+fn mail_server(config: &Config) -> Result<Option<String>, Failure> {
+    let Some(url) = config.smtp()? else { return Ok(None) };
+    let mailer = config.notification_config()?.mailer;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(mailer.check())?;
+    let from = config.mail_from()?;
+    Ok(Some(format!("{url} takes mails; they are from {}", from.mailbox())))
 }
 
 fn check_data_dir(config: &Config) -> Result<String, Failure> {

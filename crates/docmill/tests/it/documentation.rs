@@ -34,6 +34,16 @@ async fn every_documented_operation_has_a_route_and_every_reference_a_target() {
             "{method} {path} has no summary"
         );
     }
+    let mut names = std::collections::HashSet::new();
+    for item in document["paths"].as_object().expect("paths").values() {
+        for operation in item.as_object().expect("operations").values() {
+            assert!(
+                names.insert(operation["operationId"].clone()),
+                "{} twice",
+                operation["operationId"]
+            );
+        }
+    }
     let mut references = Vec::new();
     collect_references(&document, &mut references);
     for reference in references {
@@ -49,6 +59,10 @@ async fn every_documented_operation_has_a_route_and_every_reference_a_target() {
         "rate_limited",
         "internal_error",
         "task_timeout",
+        "channel_not_verified",
+        "verification_code_wrong",
+        "verification_code_expired",
+        "verification_attempts_exceeded",
     ] {
         assert!(codes.contains(&Value::from(code)), "{code} is not documented");
     }
@@ -91,6 +105,38 @@ async fn the_operations_are_these() {
         "GET /templates/{template_id}",
         "GET /workflows",
         "GET /workflows/{workflow_id}",
+        "GET /notifications/channels",
+        "POST /notifications/channels",
+        "GET /notifications/channels/{channel_id}",
+        "PATCH /notifications/channels/{channel_id}",
+        "DELETE /notifications/channels/{channel_id}",
+        "POST /notifications/channels/{channel_id}/verify",
+        "POST /notifications/channels/{channel_id}/resend",
+        "POST /notifications/channels/{channel_id}/secret/rotate",
+        "POST /notifications/channels/{channel_id}/test",
+        "GET /notifications/channels/{channel_id}/deliveries",
+        "POST /notifications/channels/{channel_id}/deliveries/replay-failed",
+        "GET /notifications/channels/{channel_id}/deliveries/{delivery_id}",
+        "GET /notifications/channels/{channel_id}/deliveries/{delivery_id}/attempts",
+        "POST /notifications/channels/{channel_id}/deliveries/{delivery_id}/replay",
+        "GET /workflows/{workflow_id}/notifications/channels",
+        "POST /workflows/{workflow_id}/notifications/channels",
+        "GET /workflows/{workflow_id}/notifications/channels/{channel_id}",
+        "PATCH /workflows/{workflow_id}/notifications/channels/{channel_id}",
+        "DELETE /workflows/{workflow_id}/notifications/channels/{channel_id}",
+        "POST /workflows/{workflow_id}/notifications/channels/{channel_id}/verify",
+        "POST /workflows/{workflow_id}/notifications/channels/{channel_id}/resend",
+        "POST /workflows/{workflow_id}/notifications/channels/{channel_id}/secret/rotate",
+        "POST /workflows/{workflow_id}/notifications/channels/{channel_id}/test",
+        "GET /workflows/{workflow_id}/notifications/channels/{channel_id}/deliveries",
+        "POST /workflows/{workflow_id}/notifications/channels/{channel_id}/deliveries/replay-failed",
+        "GET /workflows/{workflow_id}/notifications/channels/{channel_id}/deliveries/{delivery_id}",
+        "GET /workflows/{workflow_id}/notifications/channels/{channel_id}/deliveries/{delivery_id}/attempts",
+        "POST /workflows/{workflow_id}/notifications/channels/{channel_id}/deliveries/{delivery_id}/replay",
+        "GET /notifications",
+        "GET /notifications/unread-count",
+        "GET /notifications/{notification_id}",
+        "POST /notifications/mark-read",
         "POST /auth/token",
         "POST /destinations",
         "POST /destinations/{destination_id}/connection-check",

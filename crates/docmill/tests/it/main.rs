@@ -14,6 +14,7 @@ mod jobs;
 mod kit;
 mod limits;
 mod names;
+mod notifications;
 mod outcomes;
 mod pages;
 mod paths;

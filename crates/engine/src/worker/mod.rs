@@ -63,6 +63,10 @@ pub(crate) async fn claim_loop(engine: Engine) {
             let lease_until = now() + micros(shared.config.lease);
             match shared.store.claim(free, lease_until, now()).await {
                 Ok(claims) => {
+                    if !claims.is_empty() {
+                        // Jobs may have started.
+                        shared.notifications.wake();
+                    }
                     for claim in claims {
                         let cancel = shared.running.start(claim.job, claim.lease);
                         shared
@@ -120,6 +124,7 @@ async fn run_claim(engine: Engine, claim: Claim, cancel: Cancel, room: Arc<Room>
     }
     shared.running.end(claim.lease);
     shared.wake.notify_one();
+    shared.notifications.wake();
 }
 
 /// One claimed file.

@@ -199,8 +199,8 @@ impl SqliteStore {
 }
 
 /// How many of `max` files to claim from each workspace: each goes to the one that would then have the
-/// fewest running, so that a long queue can't keep the others waiting.
-fn shares(workspaces: &[SqliteRow], max: u32) -> Result<Vec<(&str, u32)>> {
+/// fewest running, so that a long queue can't keep the others waiting. The same for what is sent to receivers.
+pub(super) fn shares(workspaces: &[SqliteRow], max: u32) -> Result<Vec<(&str, u32)>> {
     let mut shares = Vec::with_capacity(workspaces.len());
     let mut next = BinaryHeap::new();
     for (place, row) in workspaces.iter().enumerate() {

@@ -104,7 +104,7 @@ async fn delete(db: &mut SqliteConnection, job: JobId, budget: &mut u64) -> Resu
          ON CONFLICT DO NOTHING",
         "INSERT INTO blob_garbage (blob_key) SELECT blob_key FROM outputs WHERE job_id = $1 ON CONFLICT DO NOTHING",
         "DELETE FROM outputs WHERE job_id = $1",
-        "DELETE FROM events WHERE job_id = $1",
+        "UPDATE events SET failed_files = NULL WHERE job_id = $1",
         "DELETE FROM listings WHERE job_id = $1",
         "DELETE FROM job_files WHERE job_id = $1",
         "DELETE FROM jobs WHERE id = $1",

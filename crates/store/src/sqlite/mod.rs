@@ -1,9 +1,16 @@
 //! The SQLite store: one writer that commits in groups, a few readers, WAL, `synchronous=FULL`.
 
+mod channels;
 mod claims;
+mod codes;
 mod connectors;
 mod deletion;
+mod deliveries;
+mod delivery_ends;
+mod delivery_log;
+mod events;
 mod firings;
+mod inbox;
 mod jobs;
 mod keys;
 mod lifecycle;
@@ -22,17 +29,22 @@ mod writer;
 mod tests;
 
 use async_trait::async_trait;
+use docmill_model::channel::{ChannelKind, ChannelScope};
 use docmill_model::connector::ConnectorRole;
-use docmill_model::ids::{AccountId, CheckId, ConnectorId, FileId, JobId, KeyId, NodeId, WorkflowId, WorkspaceId};
+use docmill_model::ids::{
+    AccountId, CheckId, ConnectorId, DeliveryId, EventId, FileId, JobId, KeyId, NodeId, WorkflowId, WorkspaceId,
+};
 use docmill_model::job::JobStatus;
 use docmill_model::time::Micros;
 use sqlx::SqlitePool;
 
 use crate::{
-    Account, ApiKey, Claim, ConnectionCheck, Connector, ConnectorDeletion, DeleteOutcome, DueWorkflow, Event,
-    FileOutcome, FilePage, Firing, Job, JobFile, JobFilter, Lease, ListedPage, ListingClaim, ListingLease,
-    ListingOutcome, NewConnector, NewJob, NewKey, NewWorkflow, Output, Principal, Result, ScheduledRun, Stats, Store,
-    Workflow, WorkflowDefinition, WorkflowFilter, Workspace,
+    Account, ApiKey, Attempt, Channel, ChannelCreation, ChannelDefinition, ChannelRef, ChannelUpdate, Claim, CodeHash,
+    CodeIssue, CodeLimits, CodeTry, ConnectionCheck, Connector, ConnectorDeletion, DeleteOutcome, Delivery,
+    DeliveryClaim, DeliveryFilter, DeliveryFinish, DeliveryLease, DeliveryOutcome, DeliveryQuery, DueWorkflow, Event,
+    FileOutcome, FilePage, Firing, InboxFilter, Job, JobFile, JobFilter, Lease, ListedPage, ListingClaim, ListingLease,
+    ListingOutcome, MarkRead, NewChannel, NewCode, NewConnector, NewJob, NewKey, NewWorkflow, Notification, Output,
+    Principal, Replay, Result, ScheduledRun, Stats, Store, Workflow, WorkflowDefinition, WorkflowFilter, Workspace,
 };
 use writer::Writer;
 
@@ -291,6 +303,165 @@ impl Store for SqliteStore {
 
     async fn expire_jobs(&self, before: Micros, max: u32) -> Result<u64> {
         self.remove_jobs_ended_before(before, max).await
+    }
+
+    async fn create_channel(
+        &self,
+        channel: NewChannel,
+        max: u32,
+        limits: CodeLimits,
+        now: Micros,
+    ) -> Result<ChannelCreation> {
+        self.insert_channel(channel, max, limits, now).await
+    }
+
+    async fn channel(&self, channel: ChannelRef) -> Result<Option<Channel>> {
+        self.find_channel(channel).await
+    }
+
+    async fn channels(
+        &self,
+        workspace: WorkspaceId,
+        scope: ChannelScope,
+        kind: ChannelKind,
+        enabled: Option<bool>,
+    ) -> Result<Vec<Channel>> {
+        self.list_channels(workspace, scope, kind, enabled).await
+    }
+
+    async fn update_channel(
+        &self,
+        channel: ChannelRef,
+        definition: ChannelDefinition,
+        code: Option<NewCode>,
+        seen: Micros,
+        limits: CodeLimits,
+        now: Micros,
+    ) -> Result<ChannelUpdate> {
+        self.set_channel_definition(channel, definition, code, seen, limits, now)
+            .await
+    }
+
+    async fn delete_channel(&self, channel: ChannelRef, now: Micros) -> Result<bool> {
+        self.remove_channel(channel, now).await
+    }
+
+    async fn issue_code(
+        &self,
+        channel: ChannelRef,
+        code: NewCode,
+        limits: CodeLimits,
+        now: Micros,
+    ) -> Result<Option<CodeIssue>> {
+        self.send_code(channel, code, limits, now).await
+    }
+
+    async fn try_code(
+        &self,
+        channel: ChannelRef,
+        presented: CodeHash,
+        limits: CodeLimits,
+        now: Micros,
+    ) -> Result<Option<CodeTry>> {
+        self.compare_code(channel, presented, limits, now).await
+    }
+
+    async fn unsubscribe(&self, channel: ChannelRef, reason: &str, now: Micros) -> Result<bool> {
+        self.stop_channel(channel, reason.to_owned(), now).await
+    }
+
+    async fn create_test(&self, channel: ChannelRef, now: Micros) -> Result<Option<DeliveryId>> {
+        self.insert_test(channel, now).await
+    }
+
+    async fn claim_deliveries(&self, query: DeliveryQuery, now: Micros) -> Result<Vec<DeliveryClaim>> {
+        self.claim_due(query, now).await
+    }
+
+    async fn claim_siblings(
+        &self,
+        lease: DeliveryLease,
+        max: u32,
+        lease_until: Micros,
+        now: Micros,
+    ) -> Result<Vec<DeliveryClaim>> {
+        self.claim_digest(lease, max, lease_until, now).await
+    }
+
+    async fn mails_since(&self, workspace: WorkspaceId, mailbox: &str, since: Micros) -> Result<u64> {
+        self.count_mails(workspace, mailbox, since).await
+    }
+
+    async fn next_delivery(&self, lane: ChannelKind) -> Result<Option<Micros>> {
+        self.first_delivery(lane).await
+    }
+
+    async fn renew_deliveries(&self, leases: &[DeliveryLease], lease_until: Micros) -> Result<Vec<DeliveryLease>> {
+        self.renew_delivery_leases(leases.to_vec(), lease_until).await
+    }
+
+    async fn finish_deliveries(
+        &self,
+        leases: &[DeliveryLease],
+        attempt: Attempt,
+        outcome: DeliveryOutcome,
+        disable_after: Option<Micros>,
+        now: Micros,
+    ) -> Result<DeliveryFinish> {
+        self.end_attempt(leases.to_vec(), attempt, outcome, disable_after, now)
+            .await
+    }
+
+    async fn defer_deliveries(&self, leases: &[DeliveryLease], not_before: Micros) -> Result<()> {
+        self.give_deliveries_back(leases.to_vec(), not_before).await
+    }
+
+    async fn recover_deliveries(&self, all: bool, now: Micros) -> Result<u64> {
+        self.give_abandoned_back(all, now).await
+    }
+
+    async fn deliveries(&self, channel: ChannelRef, filter: DeliveryFilter) -> Result<Option<Vec<Delivery>>> {
+        self.list_deliveries(channel, filter).await
+    }
+
+    async fn delivery(&self, channel: ChannelRef, delivery: DeliveryId) -> Result<Option<Delivery>> {
+        self.find_delivery(channel, delivery).await
+    }
+
+    async fn attempts(&self, channel: ChannelRef, delivery: DeliveryId) -> Result<Option<Vec<Attempt>>> {
+        self.list_attempts(channel, delivery).await
+    }
+
+    async fn replay_delivery(&self, channel: ChannelRef, delivery: DeliveryId) -> Result<Replay> {
+        self.send_again(channel, delivery).await
+    }
+
+    async fn replay_failed(&self, channel: ChannelRef, since: Micros) -> Result<Option<u64>> {
+        self.send_failed_again(channel, since).await
+    }
+
+    async fn notifications(&self, workspace: WorkspaceId, filter: &InboxFilter) -> Result<Vec<Notification>> {
+        self.list_notifications(workspace, filter).await
+    }
+
+    async fn notification(&self, workspace: WorkspaceId, id: EventId) -> Result<Option<Notification>> {
+        self.find_notification(workspace, id).await
+    }
+
+    async fn unread_count(&self, workspace: WorkspaceId, workflow: Option<WorkflowId>) -> Result<u64> {
+        self.count_unread(workspace, workflow).await
+    }
+
+    async fn mark_read(&self, workspace: WorkspaceId, which: MarkRead, now: Micros) -> Result<u64> {
+        self.set_read(workspace, which, now).await
+    }
+
+    async fn expire_notifications(&self, before: Micros, max: u32) -> Result<u64> {
+        self.forget_notifications(before, max).await
+    }
+
+    async fn expire_codes(&self, now: Micros) -> Result<u64> {
+        self.forget_codes(now).await
     }
 
     async fn garbage(&self, max: u32) -> Result<Vec<String>> {

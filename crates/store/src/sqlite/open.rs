@@ -89,7 +89,7 @@ async fn migrate(options: &SqliteConnectOptions) -> std::result::Result<SqliteCo
         .max_connections(1)
         .connect_with(options.clone())
         .await?;
-    migrator().run(&pool).await?;
+    migrator(&VERSIONS).run(&pool).await?;
     Ok(pool.acquire().await?.detach())
 }
 
@@ -115,14 +115,15 @@ fn altered(path: &Path, version: i64) -> StoreError {
 }
 
 /// The schema's versions, from 1: what each is for, and its statements. A released one never changes.
-const VERSIONS: [(&str, &str); 2] = [
+pub(super) const VERSIONS: [(&str, &str); 3] = [
     ("initial", include_str!("../../migrations/sqlite/0001_initial.sql")),
     ("workflows", include_str!("../../migrations/sqlite/0002_workflows.sql")),
+    ("channels", include_str!("../../migrations/sqlite/0003_channels.sql")),
 ];
 
-fn migrator() -> Migrator {
+pub(super) fn migrator(versions: &[(&'static str, &'static str)]) -> Migrator {
     let migrations = (1..)
-        .zip(VERSIONS)
+        .zip(versions.iter().copied())
         .map(|(version, (description, sql))| {
             Migration::new(
                 version,

@@ -17,6 +17,7 @@ pub(super) const COUNTS: &str = "SELECT
         (SELECT count(*) FROM jobs WHERE status = 'IN_PROGRESS') AS in_progress,
         (SELECT count(*) FROM job_files WHERE state = 'ready') AS ready,
         (SELECT count(*) FROM job_files WHERE state = 'running') AS running,
+        (SELECT count(*) FROM deliveries WHERE state = 'pending') AS pending,
         (SELECT min(j.started_at) FROM jobs j WHERE j.status = 'IN_PROGRESS' AND EXISTS
              (SELECT 1 FROM job_files f WHERE f.job_id = j.id AND f.state = 'ready')) AS oldest";
 
@@ -68,6 +69,7 @@ impl SqliteStore {
             files_ready: count(&row, "ready")?,
             files_running: count(&row, "running")?,
             oldest_ready_age: oldest.map_or(0, |at| (now - at).max(0)),
+            deliveries_pending: count(&row, "pending")?,
         })
     }
 

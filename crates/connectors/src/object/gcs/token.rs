@@ -6,9 +6,9 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use chrono::Utc;
-use docmill_egress::Egress;
+use docmill_egress::{Egress, HttpClient};
 use reqwest::header::{CONTENT_TYPE, HeaderValue};
-use reqwest::{Client, Method, Request};
+use reqwest::{Method, Request};
 use ring::rand::SystemRandom;
 use ring::signature::{RSA_PKCS1_SHA256, RsaKeyPair};
 use serde_json::{Map, Value, json};
@@ -84,7 +84,7 @@ impl Login {
     }
 
     /// The token to send; `None`: the request goes without.
-    pub(super) async fn token(&self, client: &Client) -> Result<Option<String>> {
+    pub(super) async fn token(&self, client: &HttpClient) -> Result<Option<String>> {
         match self {
             Self::Anonymous => Ok(None),
             Self::Fixed(token) => Ok(Some(token.clone())),
@@ -142,7 +142,7 @@ fn private_key(pem: &str) -> Result<RsaKeyPair> {
 }
 
 impl Exchange {
-    async fn exchange(&self, client: &Client) -> Result<Ending<String>> {
+    async fn exchange(&self, client: &HttpClient) -> Result<Ending<String>> {
         let now = Utc::now().timestamp();
         let (form, uri) = match self {
             Self::Service { token_uri, .. } => {
@@ -197,7 +197,7 @@ impl Exchange {
     }
 }
 
-async fn ask(client: &Client, uri: &str, form: String, now: i64) -> Result<Ending<String>> {
+async fn ask(client: &HttpClient, uri: &str, form: String, now: i64) -> Result<Ending<String>> {
     let mut request = Request::new(Method::POST, exact_url(uri)?);
     *request.timeout_mut() = Some(Duration::from_secs(30));
     let kind = HeaderValue::from_static("application/x-www-form-urlencoded");

@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use docmill_egress::{Egress, Policy, first_bytes};
-use reqwest::{Client, Method, RequestBuilder};
+use docmill_egress::{Egress, HttpClient, Policy, first_bytes};
+use reqwest::{Method, RequestBuilder};
 use serde_json::Value;
 
 use super::super::http::{broken, secret_header};
@@ -27,9 +27,9 @@ const METADATA: [&str; 5] = [
 /// The machine as a keeper of keys.
 pub(super) struct Machine<'a> {
     /// For the metadata services.
-    inside: Client,
+    inside: HttpClient,
     /// For the security token service.
-    outside: Client,
+    outside: HttpClient,
     env: &'a (dyn Fn(&str) -> Option<String> + Sync),
 }
 

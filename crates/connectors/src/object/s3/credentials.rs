@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use chrono::Utc;
-use docmill_egress::Egress;
+use docmill_egress::{Egress, HttpClient};
 use reqwest::header::CONTENT_TYPE;
-use reqwest::{Client, Method, Request};
+use reqwest::{Method, Request};
 
 use super::super::http::{exact_url, send, whole, xml_refusal};
 use super::super::kept::{Ending, Kept};
@@ -42,7 +42,7 @@ pub(super) struct Role {
 
 impl Credentials {
     /// The key to sign with; `None`: the request goes unsigned.
-    pub(super) async fn key(&self, client: &Client, egress: &Egress, region: &str) -> Result<Option<Key>> {
+    pub(super) async fn key(&self, client: &HttpClient, egress: &Egress, region: &str) -> Result<Option<Key>> {
         match self {
             Self::Anonymous => Ok(None),
             Self::Fixed(key) => Ok(Some(key.clone())),
@@ -64,7 +64,7 @@ impl Credentials {
 
 impl Role {
     /// Asks the security token service for a key of the role.
-    async fn assume(&self, client: &Client, base: Option<Key>, region: &str) -> Result<Ending<Key>> {
+    async fn assume(&self, client: &HttpClient, base: Option<Key>, region: &str) -> Result<Ending<Key>> {
         let mut form = vec![
             ("Action", "AssumeRole"),
             ("Version", "2011-06-15"),
@@ -83,7 +83,7 @@ impl Role {
 
 /// Asks the security token service; the answer is the same for every way to ask for a key.
 pub(super) async fn ask_sts(
-    client: &Client,
+    client: &HttpClient,
     base: &str,
     form: &[(&str, &str)],
     key: Option<&Key>,
