@@ -8,6 +8,7 @@ mod aligned;
 mod block;
 mod device;
 mod document;
+mod edges;
 mod engine;
 mod fonts;
 mod frame;

@@ -36,6 +36,8 @@ pub(super) struct Block {
     pub(super) tabular: bool,
     /// How the text starts when it is a list item.
     pub(super) marker: Option<Marker>,
+    /// The lines as they stand, indented, when they are monospaced; else empty.
+    pub(super) code: String,
     /// The table it is.
     pub(super) table: Option<Table>,
 }
@@ -95,6 +97,7 @@ fn table_block(table: Table, line: &Line) -> Block {
         monospace: false,
         tabular: true,
         marker: None,
+        code: String::new(),
         table: Some(table),
     }
 }
@@ -107,6 +110,8 @@ struct Column {
     leading: f32,
     /// Usual font size.
     size: f32,
+    /// Most lines are monospaced.
+    monospace: bool,
 }
 
 impl Column {
@@ -134,6 +139,7 @@ impl Column {
         };
         Self {
             size,
+            monospace: lines.iter().filter(|line| line.monospace).count() * 4 > lines.len() * 3,
             left: lines.iter().map(Line::x0).fold(f32::INFINITY, f32::min),
             right: lines.iter().map(Line::x1).fold(f32::NEG_INFINITY, f32::max),
             leading,
@@ -164,7 +170,14 @@ fn starts_block(current: &[&Line], last: &Line, line: &Line, next: Option<&Line>
     if is_caps(&last.text) && !is_caps(&line.text) && !in_item && has_room(last, line, column) {
         return true;
     }
-    if last.monospace != line.monospace || (last.cells > 1) != (line.cells > 1) {
+    if last.monospace != line.monospace {
+        return true;
+    }
+    // Code keeps its blank lines, indents and markers.
+    if line.monospace && !column.monospace && step < 2.6 * size {
+        return false;
+    }
+    if (last.cells > 1) != (line.cells > 1) {
         return true;
     }
     // Headings are often set wider than the text of the column.
@@ -186,11 +199,7 @@ fn starts_block(current: &[&Line], last: &Line, line: &Line, next: Option<&Line>
     let indent = line.x0() - last.x0();
     let width = (column.right - column.left).max(1.0);
     if in_item {
-        // Back to the margin left of the item's text.
-        let first = current.first().map_or(0.0, |line| line.x0());
-        return line.x0() < first - INDENT * size
-            || (current.len() > 1 && indent < -INDENT * size)
-            || ended_early(last, line, column);
+        return ends_item(current, last, line, column);
     }
     // A first line set in, or set out from the lines after it.
     if indent > INDENT * size && indent < 0.25 * width {
@@ -209,18 +218,38 @@ fn starts_block(current: &[&Line], last: &Line, line: &Line, next: Option<&Line>
     ended_early(last, line, column)
 }
 
+/// Whether a list item ends before `line`, which is no item itself.
+fn ends_item(current: &[&Line], last: &Line, line: &Line, column: &Column) -> bool {
+    let size = last.size.max(line.size);
+    let first = current.first().map_or(0.0, |line| line.x0());
+    // Set in as the text behind the marker is, it goes on with the item.
+    let hangs = line.x0() > first + 0.4 * size && line.base - last.base < USUAL_LEADING * size;
+    if current.len() == 1 && hangs {
+        return false;
+    }
+    // Back to the margin left of the item's text; an item whose first line alone is set in goes on
+    // there as long as its lines are full.
+    let set_out = line.x0() < first - INDENT * size || (current.len() > 1 && line.x0() - last.x0() < -INDENT * size);
+    if set_out {
+        return current.len() > 1 || has_room(last, line, column) || ends_sentence(&last.text);
+    }
+    ended_early(last, line, column)
+}
+
 /// Whether a line ends although the next line's first word would have fitted on it, at the end of
 /// a sentence.
 fn ended_early(last: &Line, line: &Line, column: &Column) -> bool {
     let room = column.right - last.x1();
     let word = first_word(line);
-    let ends = last
-        .text
-        .trim_end_matches(['"', '\'', '”', '’', ')', ']', '»'])
-        .ends_with(['.', '!', '?', ':', '。', '！', '？', ';']);
+    let ends = ends_sentence(&last.text);
     let width = (column.right - column.left).max(1.0);
     let short = last.x1() - last.x0() < 0.5 * width;
     ends && room > word + 1.5 * line.size && (room > 0.12 * width || short)
+}
+
+fn ends_sentence(text: &str) -> bool {
+    text.trim_end_matches(['"', '\'', '”', '’', ')', ']', '»'])
+        .ends_with(['.', '!', '?', ':', '。', '！', '？', ';'])
 }
 
 /// Whether the next line's first word would have fitted on a line.
@@ -255,8 +284,12 @@ fn finish(lines: &[&Line]) -> Option<Block> {
         } else {
             marker(&first.text)
         },
+        code: String::new(),
         table: None,
     };
+    if block.monospace {
+        block.code = code(lines);
+    }
     for line in lines {
         append_line(&mut block.text, &line.text);
         block.bbox = union(block.bbox, line.bbox);
@@ -270,4 +303,25 @@ fn finish(lines: &[&Line]) -> Option<Block> {
         block.text = block.text.get(length..).unwrap_or_default().trim_start().to_owned();
     }
     (!block.text.is_empty()).then_some(block)
+}
+
+/// Monospaced lines with their indents, as spaces, and blank lines.
+fn code(lines: &[&Line]) -> String {
+    let left = lines.iter().map(|line| line.x0()).fold(f32::INFINITY, f32::min);
+    let mut out = String::new();
+    let mut last: Option<&Line> = None;
+    for line in lines {
+        if let Some(last) = last {
+            out.push('\n');
+            if line.base - last.base > 1.8 * line.size {
+                out.push('\n');
+            }
+        }
+        let width = (line.x1() - line.x0()) / line.text.chars().count().max(1) as f32;
+        let indent = ((line.x0() - left) / width.max(1.0)).round().clamp(0.0, 80.0) as usize;
+        out.extend(std::iter::repeat_n(' ', indent));
+        out.push_str(&line.text);
+        last = Some(line);
+    }
+    out
 }

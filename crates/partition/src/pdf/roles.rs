@@ -96,7 +96,7 @@ impl BodyCount {
 /// Decides on all blocks of a document, given in reading order.
 pub(super) fn roles(blocks: &[&Block], body: Body, outline: &[OutlineEntry]) -> Vec<Role> {
     let bookmarks = Bookmarks::new(outline);
-    let evidence: Vec<Evidence> = blocks
+    let mut evidence: Vec<Evidence> = blocks
         .iter()
         .map(|block| {
             let marked = bookmarks.depth(&block.text).is_some() && block.lines <= 4 && !block.tabular;
@@ -107,6 +107,7 @@ pub(super) fn roles(blocks: &[&Block], body: Body, outline: &[OutlineEntry]) -> 
             }
         })
         .collect();
+    judge_by_what_follows(blocks, &mut evidence, body, &bookmarks);
     // Capitals alone make headings only where nothing else does, as in typewritten documents.
     let strong = evidence.iter().filter(|&&e| e == Evidence::Strong).count();
     let headings: Vec<bool> = evidence
@@ -128,6 +129,31 @@ pub(super) fn roles(blocks: &[&Block], body: Body, outline: &[OutlineEntry]) -> 
             }
         })
         .collect()
+}
+
+/// What a block is can depend on the next: a label in the type of the text it stands before is no
+/// heading, and a large number above a heading is a part of it.
+fn judge_by_what_follows(blocks: &[&Block], evidence: &mut [Evidence], body: Body, bookmarks: &Bookmarks) {
+    for index in (0..blocks.len().saturating_sub(1)).rev() {
+        let (Some(block), Some(next)) = (blocks.get(index), blocks.get(index + 1)) else {
+            continue;
+        };
+        let followed_by = evidence.get(index + 1).copied().unwrap_or(Evidence::None);
+        let Some(slot) = evidence.get_mut(index) else { continue };
+        let label = block.text.ends_with(':')
+            && followed_by == Evidence::None
+            && block.size < 1.05 * next.size
+            && bookmarks.depth(&block.text).is_none();
+        let numeral = block.size >= 1.3 * body.size
+            && block.lines == 1
+            && block.text.len() <= 4
+            && block.text.bytes().all(|b| b.is_ascii_digit());
+        if label {
+            *slot = Evidence::None;
+        } else if numeral && followed_by == Evidence::Strong && next.size <= block.size * 1.02 {
+            *slot = Evidence::Strong;
+        }
+    }
 }
 
 /// How much speaks for a heading.
@@ -162,6 +188,10 @@ fn heading_evidence(block: &Block, body: Body) -> Evidence {
         return Evidence::None;
     }
     if (block.monospace && !body.monospace && ratio < 1.3) || (words == 1 && text.contains('@')) {
+        return Evidence::None;
+    }
+    // The middle of a sentence.
+    if text.starts_with(char::is_lowercase) && ratio < 1.5 {
         return Evidence::None;
     }
     let sentence = text.ends_with(['.', '。']) && (words > 3 || text.starts_with(char::is_lowercase));
@@ -344,7 +374,9 @@ fn is_caption(text: &str) -> bool {
         && words.next().is_some_and(|number| {
             number.starts_with(|ch: char| ch.is_ascii_digit() || matches!(ch, 'I' | 'V' | 'X' | 'A'..='D'))
                 && (number.ends_with([':', '.', '|', '–', '—'])
-                    || words.next().is_some_and(|w| matches!(w, ":" | "|" | "-" | "–" | "—")))
+                    || words
+                        .next()
+                        .is_some_and(|w| matches!(w, ":" | "|" | "-" | "–" | "—") || w.starts_with(char::is_uppercase)))
         })
 }
 
@@ -356,14 +388,17 @@ fn ordinary(block: &Block, body: Body) -> Role {
     if block.tabular {
         return Role::of(ElementType::UncategorizedText);
     }
+    if block.monospace && !body.monospace && block.lines > 1 {
+        return Role {
+            text: Some(block.code.clone()),
+            ..Role::of(ElementType::CodeSnippet)
+        };
+    }
     if block.marker.is_some() {
         return Role::of(ElementType::ListItem);
     }
     if is_caption(text) {
         return Role::of(ElementType::FigureCaption);
-    }
-    if block.monospace && !body.monospace && block.lines > 1 {
-        return Role::of(ElementType::CodeSnippet);
     }
     let words = text.split_whitespace().count();
     let ends = text
