@@ -1,6 +1,6 @@
 //! The drawing target that keeps characters and ruling lines and paints nothing.
 
-use hayro_interpret::font::{Glyph as DrawnGlyph, GlyphRun};
+use hayro_interpret::font::{Glyph as DrawnGlyph, GlyphRun, PositionedGlyph};
 use hayro_interpret::hayro_cmap::{BfString, WritingMode};
 use hayro_interpret::hayro_syntax::page::Page;
 use hayro_interpret::kurbo::{self, Affine, BezPath, PathEl, Point};
@@ -30,6 +30,8 @@ pub(super) struct GlyphDevice<'f, 'a> {
     fonts: &'f mut FontTable<'a>,
     content: PageContent,
     last_run: Option<(usize, u32, Affine)>,
+    /// Whether the glyphs of the last run that could tell were stretched.
+    stretched: bool,
 }
 
 impl<'f, 'a> GlyphDevice<'f, 'a> {
@@ -43,6 +45,7 @@ impl<'f, 'a> GlyphDevice<'f, 'a> {
                 ..PageContent::default()
             },
             last_run: None,
+            stretched: false,
         }
     }
 
@@ -187,10 +190,12 @@ struct Place {
 
 impl Place {
     /// `matrix` takes glyph space to page space; `width` is the advance in glyph space.
-    fn new(matrix: Affine, width: Option<f32>, vertical: bool) -> Option<Self> {
+    /// `stretched` says that it also stretches the glyph, which is no part of its advance.
+    fn new(matrix: Affine, width: Option<f32>, vertical: bool, stretched: bool) -> Option<Self> {
         let [a, b, c, d, e, f] = matrix.as_coeffs();
         let size = c.hypot(d) * UNITS_PER_EM;
         let along = a.hypot(b);
+        let scale = if stretched { size / UNITS_PER_EM } else { along };
         if !(size.is_finite() && along.is_finite() && e.is_finite() && f.is_finite()) || size <= 0.05 || along <= 0.0 {
             return None;
         }
@@ -199,7 +204,7 @@ impl Place {
         let advance = if vertical {
             size
         } else {
-            (f64::from(width.unwrap_or(0.0)) * along).clamp(0.0, 4.0 * size)
+            (f64::from(width.unwrap_or(0.0)) * scale).clamp(0.0, 4.0 * size)
         };
         Some(Self {
             x: e as f32,
@@ -238,6 +243,8 @@ impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
         }
         let vertical = run.writing_mode() == WritingMode::Vertical;
         let (width, height) = (self.content.width, self.content.height);
+        let stretched = is_stretched(run, props.transform).unwrap_or(self.stretched);
+        self.stretched = stretched;
         let mut font = None;
         for positioned in run.glyphs() {
             let drawn: &DrawnGlyph<'a> = positioned;
@@ -245,7 +252,8 @@ impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
                 DrawnGlyph::Outline(glyph) => (glyph.advance_width(), glyph.as_unicode()),
                 DrawnGlyph::Type3(glyph) => (glyph.advance_width(), glyph.as_unicode()),
             };
-            let Some(place) = Place::new(props.transform * positioned.transform(), advance, vertical) else {
+            let matrix = props.transform * positioned.transform();
+            let Some(place) = Place::new(matrix, advance, vertical, stretched) else {
                 continue;
             };
             if place.x < -PAGE_MARGIN - place.size
@@ -335,6 +343,32 @@ impl GlyphDevice<'_, '_> {
             DrawnGlyph::Type3(_) => printable(code),
         }
     }
+}
+
+/// Whether glyphs are stretched to fit the widths of a font they stand in for. The matrix of such a
+/// glyph does not tell how far the text moves on; where the next one stands does. None when no glyph of
+/// the run is wider or narrower than its size.
+fn is_stretched(run: &GlyphRun<'_, '_>, transform: Affine) -> Option<bool> {
+    let place = |glyph: &PositionedGlyph<'_>| {
+        let [a, b, c, d, e, f] = (transform * glyph.transform()).as_coeffs();
+        (a.hypot(b), c.hypot(d), Point::new(e, f))
+    };
+    let (mut with, mut without, mut count) = (0.0, 0.0, 0);
+    for pair in run.glyphs().windows(2).take(MAX_WIDTHS) {
+        let [first, next] = pair else { continue };
+        let (along, across, origin) = place(first);
+        if (along - across).abs() < 0.01 * across {
+            continue;
+        }
+        let drawn: &DrawnGlyph<'_> = first;
+        let DrawnGlyph::Outline(outline) = drawn else { continue };
+        let Some(width) = outline.advance_width() else { continue };
+        let step = origin.distance(place(next).2);
+        with += (step - f64::from(width) * across).abs();
+        without += (step - f64::from(width) * along).abs();
+        count += 1;
+    }
+    (count > 0).then_some(with < without)
 }
 
 /// Codes and widths of the first glyphs of a run.
