@@ -5,6 +5,7 @@
 //! order ([`order`]), lines and paragraphs ([`block`]), kinds of elements ([`roles`]).
 
 mod aligned;
+mod banded;
 mod block;
 mod device;
 mod document;
@@ -19,6 +20,7 @@ mod line;
 mod links;
 mod order;
 mod roles;
+mod rows;
 mod script;
 mod segment;
 mod spacing;

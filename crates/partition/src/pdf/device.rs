@@ -311,6 +311,11 @@ impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
                 }
             }
             // Thin ones are lines; others are backgrounds, whose edges nobody drew.
+            DrawMode::Fill(_) if r.width().min(r.height()) > MAX_RULE_THICKNESS => {
+                if self.content.fills.len() < MAX_RULES && r.area().is_finite() {
+                    self.content.fills.push([r.x0, r.y0, r.x1, r.y1].map(|v| v as f32));
+                }
+            }
             _ => self.push_rule(corners[0], corners[2]),
         }
     }

@@ -3,8 +3,9 @@
 use docmill_model::metadata::Coordinates;
 use docmill_model::{Element, ElementType, PageInfo, Warning, WarningCode};
 
+use super::banded::banded_tables;
 use super::block::{Block, blocks};
-use super::engine::{Direction, PageContent, PageSource};
+use super::engine::{Direction, PageContent, PageSource, Rule};
 use super::frame::Frame;
 use super::furniture::{Furniture, FurnitureLine, Sheet, take_furniture};
 use super::grid::ruled_tables;
@@ -129,9 +130,11 @@ fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
         tables: Vec::new(),
     };
     if let Some((frame, segments)) = page.parts.first_mut()
-        && frame.is_upright()
+        && frame.direction != Direction::Oblique
     {
-        page.tables = ruled_tables(&content.rules, segments);
+        let (rules, fills) = framed(&content, frame);
+        page.tables = ruled_tables(&rules, segments);
+        page.tables.extend(banded_tables(&rules, &fills, segments));
         segments.extend(
             page.tables
                 .iter()
@@ -145,6 +148,16 @@ fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
         height: Some(f64::from(page.height)),
     });
     page
+}
+
+/// The rules and shadings of a page as its frame has them.
+fn framed(content: &PageContent, frame: &Frame) -> (Vec<Rule>, Vec<[f32; 4]>) {
+    let rule = |rule: &Rule| {
+        let [x0, y0, x1, y1] = frame.map_box([rule.x0, rule.y0, rule.x1, rule.y1]);
+        Rule { x0, y0, x1, y1 }
+    };
+    let fills = content.fills.iter().map(|bbox| frame.map_box(*bbox));
+    (content.rules.iter().map(rule).collect(), fills.collect())
 }
 
 /// Text recognition gives every word a size of its own; those around the median are made one.

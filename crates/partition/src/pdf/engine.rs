@@ -103,6 +103,8 @@ pub(super) struct PageContent {
     pub(super) hidden: usize,
     /// Ruling lines.
     pub(super) rules: Vec<Rule>,
+    /// Filled rectangles that are no lines, `[x0, y0, x1, y1]`: shading.
+    pub(super) fills: Vec<[f32; 4]>,
     /// Links.
     pub(super) links: Vec<LinkArea>,
     /// Whether a raster image is drawn.

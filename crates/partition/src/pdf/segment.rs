@@ -74,11 +74,7 @@ struct Raw {
 /// Groups the characters of one direction into segments, sorted by baseline, then from left to right.
 pub(super) fn segments(content: &PageContent, fonts: &[Font], direction: Direction) -> Vec<Segment> {
     let frame = Frame::new(direction, content.width, content.height);
-    let walls = if frame.is_upright() {
-        Walls::new(&content.rules)
-    } else {
-        Walls::new(&[])
-    };
+    let walls = Walls::new(&content.rules, &frame);
     let raws = collect(&content.glyphs, &frame, &walls);
     let mut segments = merge_rows(raws, &content.glyphs, &walls)
         .into_iter()
@@ -132,8 +128,12 @@ fn attach_initials(segments: &mut Vec<Segment>) {
 struct Walls(Vec<Rule>);
 
 impl Walls {
-    fn new(rules: &[Rule]) -> Self {
-        let mut pieces: Vec<Rule> = rules.iter().filter(|rule| !rule.is_horizontal()).copied().collect();
+    fn new(rules: &[Rule], frame: &Frame) -> Self {
+        let framed = |rule: &Rule| {
+            let [x0, y0, x1, y1] = frame.map_box([rule.x0, rule.y0, rule.x1, rule.y1]);
+            Rule { x0, y0, x1, y1 }
+        };
+        let mut pieces: Vec<Rule> = rules.iter().map(framed).filter(|rule| !rule.is_horizontal()).collect();
         pieces.sort_by(|a, b| a.x0.total_cmp(&b.x0).then(a.y0.total_cmp(&b.y0)));
         let mut walls: Vec<Rule> = Vec::new();
         for piece in pieces {
