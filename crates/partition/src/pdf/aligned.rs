@@ -1,7 +1,7 @@
 //! Tables without rules: lines whose parts stand in common columns.
 
 use super::line::{Line, Part};
-use super::rows::{Grouping, Rows};
+use super::rows::{Grouping, Rows, is_number};
 use super::table::Table;
 
 /// Lines with several parts that a table has at least.
@@ -111,7 +111,8 @@ pub(super) fn aligned_table(lines: &[Line]) -> Option<Table> {
     if columns < 2 {
         return None;
     }
-    if !are_aligned(&rows, &separators, size) {
+    let code = lines.iter().filter(|line| line.monospace).count() * 4 > lines.len() * 3;
+    if !are_aligned(&rows, &separators, size) || code && !figures(&rows) {
         return None;
     }
     let rows = Rows::new(lines, separators, &[], Grouping::ByLines { head: None });
@@ -154,6 +155,12 @@ pub(super) fn separators(rows: &[&Line], size: f32) -> Vec<f32> {
         }
     }
     out
+}
+
+/// Whether most texts after the first of a row are figures, as in typewritten tables.
+fn figures(rows: &[&Line]) -> bool {
+    let later = || rows.iter().flat_map(|line| line.parts.iter().skip(1));
+    later().filter(|part| is_number(&part.text)).count() * 2 > later().count()
 }
 
 /// Whether the texts of most columns begin, end or are centred at a common place. Gaps in badly spaced

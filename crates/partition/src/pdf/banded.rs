@@ -25,6 +25,8 @@ const OVERHANG: f32 = 8.0;
 const EMPTY_BAND: f32 = 30.0;
 /// Lines of a heading above the first rule.
 const MAX_BEYOND: usize = 4;
+/// Share of the page's height between two rules that are all a table has.
+const MAX_SINGLE_BAND: f32 = 0.7;
 /// Rules on a page beyond which it is a drawing.
 const MAX_RULES: usize = 2000;
 /// Tallest coloured rectangle that may be a row, in points.
@@ -35,7 +37,7 @@ const LONG_PART: usize = 64;
 const MAX_MEAN_CELL: usize = 110;
 
 /// Finds such tables and takes their text out of `segments`; `fills` are `[x0, y0, x1, y1]`.
-pub(super) fn banded_tables(rules: &[Rule], fills: &[[f32; 4]], segments: &mut Vec<Segment>) -> Vec<Table> {
+pub(super) fn banded_tables(rules: &[Rule], fills: &[[f32; 4]], height: f32, segments: &mut Vec<Segment>) -> Vec<Table> {
     let across = levels(rules, fills);
     let mut tables = Vec::new();
     if across.len() > MAX_RULES || segments.len() < 4 {
@@ -58,6 +60,10 @@ pub(super) fn banded_tables(rules: &[Rule], fills: &[[f32; 4]], segments: &mut V
     frames.sort_by(|a, b| width(b).total_cmp(&width(a)));
     for frame in frames {
         for chain in chains(&frame, segments) {
+            // Two rules far apart part the running heads from the page.
+            if chain.len() == 2 && tall(&chain) > MAX_SINGLE_BAND * height {
+                continue;
+            }
             let Some((table, [from, top, to, bottom])) = table(&chain, &across, segments) else {
                 continue;
             };
@@ -67,6 +73,13 @@ pub(super) fn banded_tables(rules: &[Rule], fills: &[[f32; 4]], segments: &mut V
         }
     }
     tables
+}
+
+fn tall(chain: &[Stroke]) -> f32 {
+    match chain {
+        [first, .., last] => last.at - first.at,
+        _ => 0.0,
+    }
 }
 
 fn width(frame: &[Stroke]) -> f32 {
@@ -152,11 +165,13 @@ fn table(chain: &[Stroke], across: &[Stroke], segments: &[Segment]) -> Option<(T
     }
     let size = wide.iter().map(|line| line.size).sum::<f32>() / wide.len() as f32;
     let separators = separators(&wide, size);
-    if separators.is_empty() || is_text(&within, size) {
+    let code = within.iter().filter(|line| line.monospace).count() * 4 > within.len() * 3;
+    if separators.is_empty() || is_text(&within, size) || code && chain.len() < 4 {
         return None;
     }
     let bands = bands(chain, &within);
-    let grouping = if bands.len() >= 4 && bands.iter().filter(|&&n| n <= 4).count() * 10 >= bands.len() * 8 {
+    let few = bands.iter().filter(|&&n| n <= 4).count() * 10 >= bands.len() * 8;
+    let grouping = if bands.len() >= 4 && few && !holds_rows(chain, &within, &separators) {
         Grouping::ByRules
     } else {
         // The heading stands above the first of three rules or more.
@@ -176,11 +191,12 @@ fn table(chain: &[Stroke], across: &[Stroke], segments: &[Segment]) -> Option<(T
     let top = above.iter().map(|line| line.bbox[1]).fold(first.at, f32::min);
     let bottom = below.iter().map(|line| line.bbox[3]).fold(last.at, f32::max);
     let lines: Vec<Line> = above.into_iter().chain(within).chain(below).collect();
-    let extent = last.to - first.from;
+    let extent = first.to - first.from;
     let bounds: Vec<f32> = across
         .iter()
         .filter(|s| s.at > top && s.at < bottom && s.from >= first.from - ENDS && s.to <= first.to + ENDS)
-        .filter(|s| s.to - s.from > 0.1 * extent)
+        // Shorter rules part the levels of a heading.
+        .filter(|s| s.to - s.from > 0.9 * extent || (s.at <= chain.get(1).map_or(first.at, |s| s.at) && s.to - s.from > 0.1 * extent))
         .map(|s| s.at)
         .collect();
     let rows = Rows::new(&lines, separators, &bounds, grouping);
@@ -261,6 +277,25 @@ fn is_text(lines: &[Line], size: f32) -> bool {
         .filter(|line| line.is_item() || line.parts.first().is_some_and(|part| is_marker(&part.text)))
         .count();
     headings.count() > 0 || (items >= 2 && items * 8 > lines.len())
+}
+
+/// Whether many of the bands hold several rows each: lines with texts in the first and other columns
+/// that do not go on in the middle of a sentence.
+fn holds_rows(chain: &[Stroke], lines: &[Line], separators: &[f32]) -> bool {
+    let edge = separators.first().copied().unwrap_or(0.0);
+    let begins = |line: &&Line| {
+        let first = line.parts.first();
+        line.parts.len() > 1 && first.is_some_and(|part| part.x0 < edge && !part.text.starts_with(char::is_lowercase))
+    };
+    let (mut several, mut count) = (0, 0);
+    for pair in chain.windows(2) {
+        let [above, below] = pair else { continue };
+        let within = |line: &&Line| (above.at..below.at).contains(&(line.base - 0.3 * line.size));
+        let rows = lines.iter().filter(within).filter(begins).count();
+        several += usize::from(rows > 1);
+        count += usize::from(rows > 0);
+    }
+    several * 4 > count
 }
 
 /// Lines of text in each band that has some.

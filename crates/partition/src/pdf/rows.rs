@@ -32,7 +32,7 @@ impl Content {
 }
 
 /// Mostly digits, or a dash that stands for nothing.
-fn is_number(text: &str) -> bool {
+pub(super) fn is_number(text: &str) -> bool {
     let digits = text.chars().filter(char::is_ascii_digit).count();
     let letters = text.chars().filter(|ch| ch.is_alphabetic()).count();
     digits > letters || (letters == 0 && matches!(text.trim(), "-" | "–" | "—" | "―" | "−"))
@@ -61,6 +61,8 @@ struct Steps {
     tight: f32,
     /// Rows stand further apart than the lines within them.
     spaced: bool,
+    /// Most lines begin with a small letter, so that one tells nothing.
+    lower: bool,
 }
 
 impl Steps {
@@ -76,8 +78,10 @@ impl Steps {
             .collect();
         let tight = steps.iter().copied().fold(f32::INFINITY, f32::min);
         let wide = steps.iter().filter(|step| **step > ROW_STEP * tight).count();
+        let lower = lines.iter().filter(|line| line.text.starts_with(char::is_lowercase)).count();
         Self {
             tight,
+            lower: lower * 5 > lines.len() * 2,
             spaced: wide >= 2 || (wide == 1 && steps.len() <= 3),
         }
     }
@@ -147,8 +151,11 @@ impl Rows {
         let tight = step <= ROW_STEP * steps.tight;
         let filled = |cells: &[Content]| cells.iter().filter(|cell| !cell.text.is_empty()).count();
         let (above, below) = (filled(row), filled(cells));
+        if above == self.columns && below == self.columns && self.columns > 2 {
+            return false;
+        }
         let goes_on = |above: &Content, below: &Content| {
-            below.text.starts_with(char::is_lowercase) || above.text.ends_with(['-', ',', '(', '/', '&'])
+            (below.text.starts_with(char::is_lowercase) && !steps.lower) || above.text.ends_with(['-', ',', '(', '/', '&'])
         };
         let first = cells.first().filter(|cell| !cell.text.is_empty());
         match (first, row.first()) {
