@@ -7,6 +7,7 @@
 mod aligned;
 mod banded;
 mod block;
+mod continued;
 mod device;
 mod document;
 mod edges;

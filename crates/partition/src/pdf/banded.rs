@@ -266,7 +266,9 @@ fn stands_in_columns(line: &Line, separators: &[f32], down: bool) -> bool {
     let apart = columns.len() == line.parts.len();
     let in_columns = line.parts.iter().all(|part| crossed(part.x0, part.x1) == 0);
     let later = line.parts.first().is_some_and(|part| column(part.x0) > 0);
-    apart && (in_columns || (!down && later)) && (line.parts.len() > 1 || (later && !down))
+    // Headings of groups stand over several columns.
+    let within = line.parts.first().is_some_and(|part| later || crossed(part.x0, part.x1) == 0);
+    apart && (in_columns || (!down && within)) && (line.parts.len() > 1 || (later && !down))
 }
 
 /// Whether there is a heading or a list among the lines.

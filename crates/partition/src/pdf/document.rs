@@ -5,6 +5,7 @@ use docmill_model::{Element, ElementType, PageInfo, Warning, WarningCode};
 
 use super::banded::banded_tables;
 use super::block::{Block, blocks};
+use super::continued::{Leaf, join_tables};
 use super::engine::{Direction, PageContent, PageSource, Rule};
 use super::frame::Frame;
 use super::furniture::{Furniture, FurnitureLine, Sheet, take_furniture};
@@ -65,6 +66,17 @@ pub(super) fn partition(source: &mut dyn PageSource, cx: &mut Context) -> Result
         })
         .collect();
     let furniture = take_furniture(&mut sheets, size);
+    let mut leaves: Vec<Leaf<'_>> = pages
+        .iter_mut()
+        .filter_map(|page| {
+            let (_, segments) = page.parts.first_mut()?;
+            Some(Leaf {
+                segments,
+                tables: &mut page.tables,
+            })
+        })
+        .collect();
+    join_tables(&mut leaves);
     let laid_out: Vec<Vec<(Frame, Block)>> = pages.iter_mut().map(lay_out).collect();
     let all: Vec<&Block> = laid_out.iter().flatten().map(|(_, block)| block).collect();
     let roles = roles(&all, body(&all, count), &source.outline());

@@ -333,6 +333,7 @@ fn fill(grid: &Grid, segments: &mut Vec<Segment>) -> Option<Table> {
         columns,
         cells: Vec::new(),
         bbox: grid.bbox(),
+        separators: grid.xs.get(1..columns).unwrap_or_default().to_vec(),
     };
     for owner in owners {
         let span = |index: usize| (index / columns, index % columns);

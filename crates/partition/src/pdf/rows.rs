@@ -359,16 +359,45 @@ impl Rows {
         self.rows.len()
     }
 
+    /// The columns each text of the first row stands over, `(first, end)`, when it heads groups of the
+    /// columns whose own headings stand in the second.
+    fn heading_groups(&self) -> Option<Vec<(usize, usize)>> {
+        let [first, second, rest @ ..] = self.rows.as_slice() else {
+            return None;
+        };
+        let filled = |row: &[Content], column: usize| row.get(column).is_some_and(|cell| !cell.text.is_empty());
+        let starts: Vec<usize> = (1..self.columns).filter(|&column| filled(first, column)).collect();
+        let under = (1..self.columns).all(|column| filled(second, column));
+        let labels = second.iter().skip(1).all(|cell| !cell.text.contains(['.', ',']) || !cell.is_number());
+        let corner = filled(first, 0) != filled(second, 0) || !filled(first, 0);
+        if rest.is_empty() || starts.is_empty() || starts.len() * 2 > self.columns - 1 || !under || !labels || !corner {
+            return None;
+        }
+        let size = (self.columns - 1) / starts.len();
+        let even = size * starts.len() == self.columns - 1
+            && starts.iter().enumerate().all(|(group, start)| (start - 1) / size == group);
+        let group = |index: usize, start: usize| {
+            if even {
+                (1 + index * size, 1 + (index + 1) * size)
+            } else {
+                (start, starts.get(index + 1).copied().unwrap_or(self.columns))
+            }
+        };
+        Some(starts.iter().enumerate().map(|(index, &start)| group(index, start)).collect())
+    }
+
     pub(super) fn into_table(self, lines: &[Line]) -> Option<Table> {
         let mut table = Table {
             rows: self.rows.len(),
             columns: self.columns,
             cells: Vec::new(),
             bbox: lines.first()?.bbox,
+            separators: self.separators.clone(),
         };
         for line in lines {
             table.bbox = union(table.bbox, line.bbox);
         }
+        let groups = self.heading_groups();
         for (row, contents) in self.rows.into_iter().enumerate() {
             let mut column = 0;
             let mut contents = contents.into_iter().enumerate().peekable();
@@ -392,6 +421,9 @@ impl Rows {
                 });
                 column = index + span;
             }
+        }
+        if let Some(groups) = groups {
+            table.set_heading(&groups);
         }
         Some(table)
     }
