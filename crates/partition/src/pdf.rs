@@ -25,6 +25,7 @@ mod rows;
 mod script;
 mod segment;
 mod spacing;
+mod structure;
 mod table;
 #[cfg(test)]
 mod testing;

@@ -1,6 +1,7 @@
 //! Lines to blocks: paragraphs, headings, list items, tables.
 
 use super::aligned::{aligned_table, run_end};
+use super::engine::TagKind;
 use super::line::{Line, SIZE_CHANGE, lines, union};
 use super::segment::Segment;
 use super::table::Table;
@@ -38,6 +39,8 @@ pub(super) struct Block {
     pub(super) marker: Option<Marker>,
     /// The lines as they stand, indented, when they are monospaced; else empty.
     pub(super) code: String,
+    /// What the file's structure says of most of its text.
+    pub(super) tag: TagKind,
     /// The table it is.
     pub(super) table: Option<Table>,
 }
@@ -98,6 +101,7 @@ fn table_block(table: Table, line: &Line) -> Block {
         tabular: true,
         marker: None,
         code: String::new(),
+        tag: TagKind::None,
         table: Some(table),
     }
 }
@@ -154,6 +158,11 @@ fn starts_block(current: &[&Line], last: &Line, line: &Line, next: Option<&Line>
     }
     let size = last.size.max(line.size);
     let step = line.base - last.base;
+    // One element of the file's structure.
+    let tagged = line.tag.element > 0 && line.tag.element == last.tag.element && line.tag.kind != TagKind::None;
+    if tagged && step < 2.0 * size && (0.8..1.25).contains(&(line.size / last.size)) {
+        return false;
+    }
     let in_item = current.first().is_some_and(|first| marker(&first.text).is_some());
     if line.size.max(last.size) > SIZE_CHANGE * line.size.min(last.size) {
         return true;
@@ -285,6 +294,7 @@ fn finish(lines: &[&Line]) -> Option<Block> {
             marker(&first.text)
         },
         code: String::new(),
+        tag: tag(lines),
         table: None,
     };
     if block.monospace {
@@ -303,6 +313,17 @@ fn finish(lines: &[&Line]) -> Option<Block> {
         block.text = block.text.get(length..).unwrap_or_default().trim_start().to_owned();
     }
     (!block.text.is_empty()).then_some(block)
+}
+
+/// The tag of more than half of the text.
+fn tag(lines: &[&Line]) -> TagKind {
+    let total: usize = lines.iter().map(|line| line.text.len()).sum();
+    let share = |kind: TagKind| {
+        let of_kind = lines.iter().filter(|line| line.tag.kind == kind);
+        of_kind.map(|line| line.text.len()).sum::<usize>()
+    };
+    let found = lines.iter().map(|line| line.tag.kind).find(|&kind| share(kind) * 2 > total);
+    found.unwrap_or_default()
 }
 
 /// Monospaced lines with their indents, as spaces, and blank lines.

@@ -2,18 +2,23 @@
 
 use hayro_interpret::font::{Glyph as DrawnGlyph, GlyphRun, PositionedGlyph};
 use hayro_interpret::hayro_cmap::{BfString, WritingMode};
+use hayro_interpret::hayro_syntax::object::Dict;
+use hayro_interpret::hayro_syntax::object::dict::keys::MCID;
 use hayro_interpret::hayro_syntax::page::Page;
 use hayro_interpret::kurbo::{self, Affine, BezPath, PathEl, Point};
 use hayro_interpret::{BlendMode, ClipPath, Device, DrawMode, DrawProps, Image, ImageDrawProps, SoftMask};
 
-use super::engine::{Direction, FontId, Glyph, PageContent, Rule, UNKNOWN};
+use super::engine::{Direction, FontId, Glyph, PageContent, Rule, Tag, TagKind, UNKNOWN};
 use super::fonts::FontTable;
 use super::script::is_right_to_left;
+use super::structure::Structure;
 
 /// Ruling lines kept per page; drawings with more are no tables.
 const MAX_RULES: usize = 20_000;
 /// Characters kept per page.
 const MAX_GLYPHS: usize = 2_000_000;
+/// Nesting of marked content that is followed.
+const MAX_MARKS: usize = 1000;
 /// Thickest filled rectangle that is taken for a line, in points.
 const MAX_RULE_THICKNESS: f64 = 3.0;
 /// Shortest line worth keeping, in points.
@@ -30,18 +35,29 @@ pub(super) struct GlyphDevice<'f, 'a> {
     fonts: &'f mut FontTable<'a>,
     content: PageContent,
     last_run: Option<(usize, u32, Affine)>,
+    /// Marked content that is open: indexes into the tags of the page.
+    marks: Vec<u32>,
+    structure: &'f Structure,
     /// Whether the glyphs of the last run that could tell were stretched.
     stretched: bool,
 }
 
 impl<'f, 'a> GlyphDevice<'f, 'a> {
-    pub(super) fn new(page: &'a Page<'a>, fonts: &'f mut FontTable<'a>, width: f32, height: f32) -> Self {
+    pub(super) fn new(
+        page: &'a Page<'a>,
+        fonts: &'f mut FontTable<'a>,
+        structure: &'f Structure,
+        (width, height): (f32, f32),
+    ) -> Self {
         Self {
+            marks: Vec::new(),
+            structure,
             page,
             fonts,
             content: PageContent {
                 width,
                 height,
+                tags: vec![Tag::default()],
                 ..PageContent::default()
             },
             last_run: None,
@@ -85,6 +101,7 @@ impl<'f, 'a> GlyphDevice<'f, 'a> {
             size: place.size,
             font,
             direction: place.direction,
+            tag: self.marks.last().copied().unwrap_or(0),
         };
         text.for_each(|ch| {
             glyph.ch = ch;
@@ -322,6 +339,33 @@ impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
 
     fn draw_image(&mut self, _: Image<'a, '_>, _: ImageDrawProps<'a>) {
         self.content.has_images = true;
+    }
+
+    fn begin_marked_content(&mut self, tag: &[u8], properties: Option<&Dict<'_>>) {
+        let outer = self.marks.last().copied().unwrap_or(0);
+        if self.marks.len() >= MAX_MARKS {
+            return;
+        }
+        let mcid = properties.and_then(|dict| dict.get::<u32>(MCID));
+        let page = self.page.raw().obj_id().and_then(|id| u32::try_from(id.obj_number).ok());
+        let known = match (mcid, page) {
+            (Some(mcid), Some(page)) if !self.structure.is_empty() => self.structure.get(page, mcid),
+            _ if tag == b"Artifact" => Tag {
+                kind: TagKind::Artifact,
+                element: 0,
+            },
+            _ => Tag::default(),
+        };
+        if known == Tag::default() {
+            self.marks.push(outer);
+        } else {
+            self.content.tags.push(known);
+            self.marks.push((self.content.tags.len() - 1) as u32);
+        }
+    }
+
+    fn end_marked_content(&mut self) {
+        self.marks.pop();
     }
 
     fn push_clip_path(&mut self, _: &ClipPath) {}

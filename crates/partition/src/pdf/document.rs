@@ -6,7 +6,7 @@ use docmill_model::{Element, ElementType, PageInfo, Warning, WarningCode};
 use super::banded::banded_tables;
 use super::block::{Block, blocks};
 use super::continued::{Leaf, join_tables};
-use super::engine::{Direction, PageContent, PageSource, Rule};
+use super::engine::{Direction, PageContent, PageSource, Rule, Tag};
 use super::frame::Frame;
 use super::furniture::{Furniture, FurnitureLine, Sheet, take_furniture};
 use super::grid::ruled_tables;
@@ -204,6 +204,7 @@ fn placeholder(index: usize, table: &Table) -> Segment {
         italic: false,
         monospace: false,
         table: Some(index),
+        tag: Tag::default(),
         breaks: Vec::new(),
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::edges::edge_lines;
+use super::engine::TagKind;
 use super::line::{Line, lines};
 use super::segment::Segment;
 
@@ -13,6 +14,8 @@ const MAX_LINES: usize = 5;
 /// How far the same line may stand from where it stands on other pages, in points.
 const DRIFT: f32 = 8.0;
 
+/// Lines at one edge of a page that are furniture because the structure leaves them out.
+const MAX_ARTIFACTS: usize = 3;
 /// Documents of at most this many pages may show running heads once only.
 const UNREPEATED: usize = 2;
 
@@ -52,12 +55,21 @@ struct Candidate {
 pub(super) fn take_furniture(sheets: &mut [Sheet<'_>], body_size: f32) -> Vec<Vec<FurnitureLine>> {
     let candidates = candidates(sheets);
     let repeated = repeated(&candidates, sheets.len(), body_size);
+    // Whole blocks of text outside the structure are text all the same.
+    let mut artifacts: HashMap<(usize, bool), usize> = HashMap::new();
+    for candidate in candidates.iter().filter(|c| c.line.tag.kind == TagKind::Artifact) {
+        *artifacts.entry((candidate.page, candidate.bottom)).or_default() += 1;
+    }
     let mut found: Vec<Vec<FurnitureLine>> = sheets.iter().map(|_| Vec::new()).collect();
     for (candidate, repeated) in candidates.into_iter().zip(repeated) {
         let text = &candidate.line.text;
         // Alone, a number is the page's when it is not set as a heading is.
         let number = is_page_number(text) && candidate.line.size < 1.3 * body_size && !is_ordinal(text);
-        if !(repeated || (number && candidate.rank == 0)) {
+        let artifact = candidate.line.tag.kind == TagKind::Artifact
+            && artifacts
+                .get(&(candidate.page, candidate.bottom))
+                .is_some_and(|&lines| lines <= MAX_ARTIFACTS);
+        if !(repeated || artifact || (number && candidate.rank == 0)) {
             continue;
         }
         if let (Some(sheet), Some(list)) = (sheets.get_mut(candidate.page), found.get_mut(candidate.page)) {

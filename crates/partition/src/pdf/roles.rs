@@ -5,13 +5,15 @@ use std::collections::{BTreeMap, HashMap};
 use docmill_model::ElementType;
 
 use super::block::Block;
-use super::engine::OutlineEntry;
+use super::engine::{OutlineEntry, TagKind};
 use super::script::is_unspaced;
 use super::text::Marker;
 use crate::classify::classify;
 
 /// How much larger than the body a heading is.
 const LARGER: f32 = 1.13;
+/// Longest text, in bytes, that a tag makes a heading.
+const MAX_TAGGED_HEADING: usize = 400;
 /// Depths given to headings: 0 to this.
 const MAX_DEPTH: u32 = 5;
 
@@ -108,6 +110,7 @@ pub(super) fn roles(blocks: &[&Block], body: Body, outline: &[OutlineEntry]) -> 
         })
         .collect();
     judge_by_what_follows(blocks, &mut evidence, body, &bookmarks);
+    judge_by_tags(blocks, &mut evidence, &bookmarks);
     // Capitals alone make headings only where nothing else does, as in typewritten documents.
     let strong = evidence.iter().filter(|&&e| e == Evidence::Strong).count();
     let headings: Vec<bool> = evidence
@@ -129,6 +132,29 @@ pub(super) fn roles(blocks: &[&Block], body: Body, outline: &[OutlineEntry]) -> 
             }
         })
         .collect()
+}
+
+/// Blocks tagged as headings are headings. Where the structure has several, covers nearly all text and
+/// says of a block that it is something else, that block is none.
+fn judge_by_tags(blocks: &[&Block], evidence: &mut [Evidence], bookmarks: &Bookmarks) {
+    let text = || blocks.iter().filter(|block| block.table.is_none());
+    let chars = |blocks: &mut dyn Iterator<Item = &&Block>| blocks.map(|block| block.text.len()).sum::<usize>();
+    let tagged = chars(&mut text().filter(|block| block.tag != TagKind::None));
+    let headings = text().filter(|block| matches!(block.tag, TagKind::Heading(_))).count();
+    let trusted = headings >= 2 && headings * 2 < text().count().max(4) && tagged * 10 > chars(&mut text()) * 9;
+    for (block, evidence) in blocks.iter().zip(evidence) {
+        match block.tag {
+            TagKind::Heading(_) if block.text.len() <= MAX_TAGGED_HEADING && block.table.is_none() => {
+                *evidence = Evidence::Strong;
+            }
+            TagKind::Paragraph | TagKind::ListItem | TagKind::Caption | TagKind::Note
+                if trusted && bookmarks.depth(&block.text).is_none() =>
+            {
+                *evidence = Evidence::None;
+            }
+            _ => {}
+        }
+    }
 }
 
 /// What a block is can depend on the next: a label in the type of the text it stands before is no
@@ -261,6 +287,13 @@ fn depths(blocks: &[&Block], headings: &[bool], bookmarks: &Bookmarks) -> Vec<u3
     blocks
         .iter()
         .map(|block| {
+            let level = match block.tag {
+                TagKind::Heading(Some(level)) => Some(u32::from(level).saturating_sub(1)),
+                _ => None,
+            };
+            if let (Some(level), false) = (level, bookmarks.depth(&block.text).is_some()) {
+                return level.min(MAX_DEPTH);
+            }
             let depth = match (bookmarks.depth(&block.text), number_depth(&block.text), numbered_base) {
                 (Some(depth), _, _) => bookmark_base + depth,
                 (None, Some(depth), Some(base)) => base + depth - 1,
@@ -394,8 +427,11 @@ fn ordinary(block: &Block, body: Body) -> Role {
             ..Role::of(ElementType::CodeSnippet)
         };
     }
-    if block.marker.is_some() {
+    if block.marker.is_some() || block.tag == TagKind::ListItem {
         return Role::of(ElementType::ListItem);
+    }
+    if block.tag == TagKind::Caption {
+        return Role::of(ElementType::FigureCaption);
     }
     if is_caption(text) {
         return Role::of(ElementType::FigureCaption);

@@ -2,7 +2,7 @@
 //!
 //! Segments live in the frame of their text direction, in which text runs from left to right.
 
-use super::engine::{Direction, Font, Glyph, PageContent, Rule};
+use super::engine::{Direction, Font, Glyph, PageContent, Rule, Tag};
 use super::frame::Frame;
 use super::script::{is_blank, is_mark, is_right_to_left};
 use super::spacing::{Break, text_of};
@@ -57,6 +57,8 @@ pub(super) struct Segment {
     pub(super) monospace: bool,
     /// Stands for a table: its index among the tables of the page.
     pub(super) table: Option<usize>,
+    /// What the file's structure says it is.
+    pub(super) tag: Tag,
     /// Spaces wide enough to separate the cells of a tight table.
     pub(super) breaks: Vec<Break>,
 }
@@ -78,7 +80,7 @@ pub(super) fn segments(content: &PageContent, fonts: &[Font], direction: Directi
     let raws = collect(&content.glyphs, &frame, &walls);
     let mut segments = merge_rows(raws, &content.glyphs, &walls)
         .into_iter()
-        .filter_map(|raw| finish(&raw, &content.glyphs, &frame, fonts))
+        .filter_map(|raw| finish(&raw, content, &frame, fonts))
         .collect();
     attach_initials(&mut segments);
     segments
@@ -353,7 +355,8 @@ fn contains_text(outer: &Raw, inner: &Raw, glyphs: &[Glyph]) -> bool {
         })
 }
 
-fn finish(raw: &Raw, glyphs: &[Glyph], frame: &Frame, fonts: &[Font]) -> Option<Segment> {
+fn finish(raw: &Raw, content: &PageContent, frame: &Frame, fonts: &[Font]) -> Option<Segment> {
+    let glyphs = &content.glyphs;
     let parts: Vec<(&Glyph, bool)> = raw
         .glyphs
         .iter()
@@ -382,6 +385,11 @@ fn finish(raw: &Raw, glyphs: &[Glyph], frame: &Frame, fonts: &[Font]) -> Option<
         italic: majority(|font| font.italic),
         monospace: majority(|font| font.monospace),
         table: None,
+        tag: parts
+            .get(parts.len() / 2)
+            .and_then(|(glyph, _)| content.tags.get(glyph.tag as usize))
+            .copied()
+            .unwrap_or_default(),
         breaks,
         text,
     })

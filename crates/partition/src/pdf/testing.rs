@@ -134,6 +134,7 @@ pub(super) fn typeset(lines: &[(f32, f32, f32, &str)]) -> PageContent {
                 size,
                 font: 0,
                 direction: Direction::East,
+                tag: 0,
             });
         }
     }
