@@ -17,6 +17,7 @@ mod frame;
 mod furniture;
 mod grid;
 mod hayro;
+mod joined;
 mod line;
 mod links;
 mod order;

@@ -23,6 +23,8 @@ const PIECE_GAP: f32 = 24.0;
 const OVERHANG: f32 = 8.0;
 /// Tallest empty band within a table, in points.
 const EMPTY_BAND: f32 = 30.0;
+/// Tables of one page.
+const MAX_TABLES: usize = 100;
 /// Lines of a heading above the first rule.
 const MAX_BEYOND: usize = 4;
 /// Share of the page's height between two rules that are all a table has.
@@ -70,6 +72,9 @@ pub(super) fn banded_tables(rules: &[Rule], fills: &[[f32; 4]], height: f32, seg
             let edge = |at| Stroke { at, from, to };
             segments.retain(|s| s.table.is_some() || !inside(s, &[edge(top), edge(bottom)]));
             tables.push(table);
+            if tables.len() >= MAX_TABLES {
+                return tables;
+            }
         }
     }
     tables

@@ -317,13 +317,17 @@ fn finish(lines: &[&Line]) -> Option<Block> {
 
 /// The tag of more than half of the text.
 fn tag(lines: &[&Line]) -> TagKind {
-    let total: usize = lines.iter().map(|line| line.text.len()).sum();
-    let share = |kind: TagKind| {
-        let of_kind = lines.iter().filter(|line| line.tag.kind == kind);
-        of_kind.map(|line| line.text.len()).sum::<usize>()
-    };
-    let found = lines.iter().map(|line| line.tag.kind).find(|&kind| share(kind) * 2 > total);
-    found.unwrap_or_default()
+    let mut counts: Vec<(TagKind, usize)> = Vec::new();
+    for line in lines {
+        // There are few kinds.
+        match counts.iter_mut().find(|(kind, _)| *kind == line.tag.kind) {
+            Some((_, count)) => *count += line.text.len(),
+            None => counts.push((line.tag.kind, line.text.len())),
+        }
+    }
+    let total: usize = counts.iter().map(|(_, count)| count).sum();
+    let most = counts.into_iter().find(|(_, count)| count * 2 > total);
+    most.map_or(TagKind::None, |(kind, _)| kind)
 }
 
 /// Monospaced lines with their indents, as spaces, and blank lines.

@@ -9,6 +9,8 @@ use super::table::Table;
 const SIDES: f32 = 14.0;
 /// How much of its width a part may be narrower or wider.
 const WIDTHS: f32 = 0.06;
+/// Tables of a page that are looked at.
+const MAX_TABLES: usize = 32;
 /// Lines at the top of a page that are tried as rows.
 const MAX_LINES: usize = 80;
 /// Longest text of a row's cell at the top of a page, in characters.
@@ -41,7 +43,7 @@ fn last_tables(leaf: &Leaf<'_>) -> Vec<usize> {
         let below = |s: &&Segment| s.y0 > table.bbox[3] - 1.0 && s.x1 > table.bbox[0] && s.x0 < table.bbox[2];
         placed && leaf.segments.iter().find(below).is_none()
     };
-    let tables = leaf.tables.iter().enumerate();
+    let tables = leaf.tables.iter().enumerate().take(MAX_TABLES);
     tables.filter(|(index, table)| ends(*index, table)).map(|(index, _)| index).collect()
 }
 
@@ -59,7 +61,7 @@ fn join_columns(leaf: &mut Leaf<'_>) {
     });
     for index in ending {
         let Some(table) = leaf.tables.get(index) else { continue };
-        let next = leaf.tables.iter().enumerate().position(|(other, candidate)| {
+        let next = leaf.tables.iter().enumerate().take(MAX_TABLES).position(|(other, candidate)| {
             let placed = leaf.segments.iter().any(|s| s.table == Some(other));
             let above = |s: &Segment| {
                 s.table != Some(other) && s.y1 < candidate.bbox[1] + 1.0 && s.x0 > table.bbox[2] && s.x0 < candidate.bbox[2]

@@ -10,6 +10,7 @@ use super::engine::{Direction, PageContent, PageSource, Rule, Tag};
 use super::frame::Frame;
 use super::furniture::{Furniture, FurnitureLine, Sheet, take_furniture};
 use super::grid::ruled_tables;
+use super::joined::join_paragraphs;
 use super::links::{LinkedText, linked_texts, links_in};
 use super::order::read_order;
 use super::roles::{Body, BodyCount, Role, roles};
@@ -77,7 +78,8 @@ pub(super) fn partition(source: &mut dyn PageSource, cx: &mut Context) -> Result
         })
         .collect();
     join_tables(&mut leaves);
-    let laid_out: Vec<Vec<(Frame, Block)>> = pages.iter_mut().map(lay_out).collect();
+    let mut laid_out: Vec<Vec<(Frame, Block)>> = pages.iter_mut().map(lay_out).collect();
+    join_paragraphs(&mut laid_out);
     let all: Vec<&Block> = laid_out.iter().flatten().map(|(_, block)| block).collect();
     let roles = roles(&all, body(&all, count), &source.outline());
 

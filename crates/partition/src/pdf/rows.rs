@@ -14,6 +14,8 @@ const SAME_ROW: f32 = 0.8;
 const ROW_STEP: f32 = 1.22;
 /// Farthest line that may continue a cell, in font sizes.
 const MAX_LEADING: f32 = 1.75;
+/// Columns beyond which none are joined.
+const MAX_JOINED: usize = 100;
 /// Narrowest part that may stand in several columns, in points of overlap.
 const SPAN_SLACK: f32 = 6.0;
 
@@ -196,7 +198,7 @@ impl Rows {
     /// and closing brackets with the one before.
     fn join_symbols(&mut self) {
         let mut column = 0;
-        while column < self.columns && self.columns > 1 {
+        while column < self.columns && (2..=MAX_JOINED).contains(&self.columns) {
             let all = |symbols: &[&str]| {
                 let texts = || self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.text.trim());
                 texts().any(|text| symbols.contains(&text))
