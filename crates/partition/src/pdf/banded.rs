@@ -23,6 +23,8 @@ const PIECE_GAP: f32 = 24.0;
 const OVERHANG: f32 = 8.0;
 /// Tallest empty band within a table, in points.
 const EMPTY_BAND: f32 = 30.0;
+/// Longest label of a row, in characters, on average.
+const MAX_LABEL: usize = 45;
 /// Tables of one page.
 const MAX_TABLES: usize = 100;
 /// Lines of a heading above the first rule.
@@ -162,6 +164,8 @@ fn breaks(band: &[Segment], above: &Stroke, below: &Stroke) -> bool {
 }
 
 fn table(chain: &[Stroke], across: &[Stroke], segments: &[Segment]) -> Option<(Table, [f32; 4])> {
+    let widened = with_labels(chain, segments);
+    let chain = widened.as_deref().unwrap_or(chain);
     let (first, last) = (chain.first()?, chain.last()?);
     let within = lines(segments.iter().filter(|s| inside(s, chain)).cloned().collect());
     let wide: Vec<&Line> = within.iter().filter(|line| line.parts.len() > 1).collect();
@@ -214,6 +218,32 @@ fn table(chain: &[Stroke], across: &[Stroke], segments: &[Segment]) -> Option<(T
     Some((table, region))
 }
 
+/// The rules made longer to the left over a column of labels, where only the columns of figures are
+/// ruled: most rows have a short text beside them.
+fn with_labels(chain: &[Stroke], segments: &[Segment]) -> Option<Vec<Stroke>> {
+    let (first, last) = (chain.first()?, chain.last()?);
+    let extent = first.to - first.from;
+    let rows = lines(segments.iter().filter(|s| inside(s, chain)).cloned().collect());
+    let rows: Vec<&Line> = rows.iter().filter(|line| line.parts.len() > 1).collect();
+    let labels: Vec<&Segment> = segments
+        .iter()
+        .filter(|s| s.table.is_none() && s.base > first.at && s.base < last.at)
+        .filter(|s| s.x1 <= first.from + OVERHANG && s.x1 > first.from - 0.5 * extent)
+        .collect();
+    let beside = |row: &&&Line| labels.iter().any(|label| (label.base - row.base).abs() < 0.35 * row.size);
+    let matched = rows.iter().filter(beside).count();
+    let chars: usize = labels.iter().map(|label| label.text.chars().count()).sum();
+    let figures = rows.iter().flat_map(|row| &row.parts).filter(|part| !part.text.chars().any(char::is_alphabetic)).count();
+    let parts: usize = rows.iter().map(|row| row.parts.len()).sum();
+    let fits = matched >= 3
+        && matched * 10 >= rows.len() * 6
+        && labels.len() <= 3 * matched
+        && chars <= MAX_LABEL * labels.len()
+        && figures * 2 > parts;
+    let from = labels.iter().map(|label| label.x0).fold(first.from, f32::min);
+    fits.then(|| chain.iter().map(|stroke| Stroke { from, ..*stroke }).collect())
+}
+
 /// Lines right above or below the rules of a table that stand in its columns.
 fn beyond(chain: &[Stroke], segments: &[Segment], separators: &[f32], size: f32, down: bool) -> Vec<Line> {
     let (Some(first), Some(last)) = (chain.first(), chain.last()) else {
@@ -240,8 +270,10 @@ fn beyond(chain: &[Stroke], segments: &[Segment], separators: &[f32], size: f32,
     let mut taken = Vec::new();
     for line in found.into_iter().take(MAX_BEYOND) {
         let step = (line.base - 0.3 * line.size - at).abs();
+        // A heading of all columns may stand somewhat apart.
+        let full = !down && line.parts.len() > separators.len().max(1);
         let fits = line.table.is_none()
-            && step < 1.7 * size
+            && step < if full { 2.7 } else { 1.7 } * size
             && (0.8..1.2).contains(&(line.size / size))
             && line.x0() > edge.from - OVERHANG
             && line.x1() < edge.to + OVERHANG

@@ -199,7 +199,7 @@ fn starts_block(current: &[&Line], last: &Line, line: &Line, next: Option<&Line>
     if step > usual * size {
         return true;
     }
-    if marker(&line.text).is_some() {
+    if marker(&line.text).is_some() || is_choice(&line.text) || is_choice(&last.text) {
         return true;
     }
     if line.cells > 1 {
@@ -225,6 +225,11 @@ fn starts_block(current: &[&Line], last: &Line, line: &Line, next: Option<&Line>
         return true;
     }
     ended_early(last, line, column)
+}
+
+/// A line of boxes to tick.
+fn is_choice(text: &str) -> bool {
+    text.starts_with(['□', '☐', '☑', '☒', '√', '■']) && text.chars().count() < 60
 }
 
 /// Whether a list item ends before `line`, which is no item itself.

@@ -30,8 +30,8 @@ pub(super) fn join_paragraphs(pages: &mut [Vec<(Frame, Block)>]) {
         *page = joined;
     }
     for index in (1..pages.len()).rev() {
-        let (before, after) = pages.split_at_mut(index);
-        let (Some(page), Some(next)) = (before.last_mut(), after.first_mut()) else {
+        let (earlier, later) = pages.split_at_mut(index);
+        let (Some(page), Some(next)) = (earlier.last_mut(), later.first_mut()) else {
             continue;
         };
         let Some((frame, first)) = next.first() else { continue };
