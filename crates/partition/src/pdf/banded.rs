@@ -8,7 +8,7 @@ use super::aligned::{is_filled, separators};
 use super::engine::Rule;
 use super::grid::{Stroke, strokes};
 use super::line::{Line, lines};
-use super::rows::{Grouping, Rows};
+use super::rows::{Grouping, Rows, is_number};
 use super::segment::Segment;
 use super::table::Table;
 use super::text::is_marker;
@@ -25,6 +25,10 @@ const OVERHANG: f32 = 8.0;
 const EMPTY_BAND: f32 = 30.0;
 /// Longest label of a row, in characters, on average.
 const MAX_LABEL: usize = 45;
+/// Lines of a table that rules are drawn around the heading of only.
+const MAX_OPEN: usize = 120;
+/// Farthest line of such, in font sizes.
+const OPEN_STEP: f32 = 3.3;
 /// Tables of one page.
 const MAX_TABLES: usize = 100;
 /// Lines of a heading above the first rule.
@@ -175,7 +179,7 @@ fn table(chain: &[Stroke], across: &[Stroke], segments: &[Segment]) -> Option<(T
     let size = wide.iter().map(|line| line.size).sum::<f32>() / wide.len() as f32;
     let separators = separators(&wide, size);
     let code = within.iter().filter(|line| line.monospace).count() * 4 > within.len() * 3;
-    if separators.is_empty() || is_text(&within, size) || code && chain.len() < 4 {
+    if separators.is_empty() || is_text(&within, size, &separators) || code && chain.len() < 4 {
         return None;
     }
     let bands = bands(chain, &within);
@@ -195,8 +199,19 @@ fn table(chain: &[Stroke], across: &[Stroke], segments: &[Segment]) -> Option<(T
         return None;
     }
     // The heading may stand above the first rule, and the last row below the last.
-    let above = beyond(chain, segments, &separators, size, false);
-    let below = beyond(chain, segments, &separators, size, true);
+    let above = beyond(chain, segments, &separators, size, Side::Above);
+    // Two rules with nothing but the heading between them leave the end of the table open.
+    let numbers = within.iter().flat_map(|line| &line.parts).filter(|part| is_number(&part.text));
+    let open = chain.len() == 2 && within.len() <= MAX_BEYOND && numbers.count() == 0;
+    let side = if open { Side::Open } else { Side::Below };
+    let below = beyond(chain, segments, &separators, size, side);
+    if open && below.is_empty() {
+        return None;
+    }
+    let grouping = match grouping {
+        Grouping::ByLines { .. } if open => Grouping::ByLines { head: Some(last.at) },
+        other => other,
+    };
     let top = above.iter().map(|line| line.bbox[1]).fold(first.at, f32::min);
     let bottom = below.iter().map(|line| line.bbox[3]).fold(last.at, f32::max);
     let lines: Vec<Line> = above.into_iter().chain(within).chain(below).collect();
@@ -244,13 +259,28 @@ fn with_labels(chain: &[Stroke], segments: &[Segment]) -> Option<Vec<Stroke>> {
     fits.then(|| chain.iter().map(|stroke| Stroke { from, ..*stroke }).collect())
 }
 
+/// Where lines of a table are looked for outside its rules.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Above,
+    Below,
+    /// Below the heading: all rows.
+    Open,
+}
+
 /// Lines right above or below the rules of a table that stand in its columns.
-fn beyond(chain: &[Stroke], segments: &[Segment], separators: &[f32], size: f32, down: bool) -> Vec<Line> {
+fn beyond(chain: &[Stroke], segments: &[Segment], separators: &[f32], size: f32, side: Side) -> Vec<Line> {
     let (Some(first), Some(last)) = (chain.first(), chain.last()) else {
         return Vec::new();
     };
+    let down = side != Side::Above;
     let edge = if down { last } else { first };
-    let reach = MAX_BEYOND as f32 * 2.0 * size;
+    let (most, farthest) = if side == Side::Open {
+        (MAX_OPEN, OPEN_STEP)
+    } else {
+        (MAX_BEYOND, 1.7)
+    };
+    let reach = most as f32 * 2.0 * size;
     let near = segments
         .iter()
         .filter(|s| s.x1 > edge.from && s.x0 < edge.to)
@@ -267,17 +297,19 @@ fn beyond(chain: &[Stroke], segments: &[Segment], separators: &[f32], size: f32,
         found.reverse();
     }
     let mut at = edge.at;
-    let mut taken = Vec::new();
-    for line in found.into_iter().take(MAX_BEYOND) {
+    let mut taken: Vec<Line> = Vec::new();
+    for line in found.into_iter().take(most) {
         let step = (line.base - 0.3 * line.size - at).abs();
         // A heading of all columns may stand somewhat apart.
         let full = !down && line.parts.len() > separators.len().max(1);
         let fits = line.table.is_none()
-            && step < if full { 2.7 } else { 1.7 } * size
+            && step < if full { 2.7 } else { farthest } * size
             && (0.8..1.2).contains(&(line.size / size))
             && line.x0() > edge.from - OVERHANG
             && line.x1() < edge.to + OVERHANG
-            && stands_in_columns(&line, separators, down);
+            && !line.is_item()
+            && line.parts.iter().all(|part| part.text.chars().count() <= LONG_PART)
+            && stands_in_columns(&line, separators, side);
         if !fits {
             break;
         }
@@ -285,8 +317,17 @@ fn beyond(chain: &[Stroke], segments: &[Segment], separators: &[f32], size: f32,
         taken.push(line);
     }
     // What stands in one column alone is no heading and no row.
-    while taken.last().is_some_and(|line| line.parts.len() < 2 && (down || taken.iter().all(|l| l.parts.len() < 2))) {
-        taken.pop();
+    let alone = |line: &Line| line.parts.len() < 2;
+    match side {
+        Side::Above if taken.iter().all(alone) => taken.clear(),
+        Side::Above => {}
+        Side::Below | Side::Open => {
+            let rows = taken.iter().rposition(|line| !alone(line)).map_or(0, |last| last + 1);
+            // The last row may have more lines.
+            let more = taken.iter().skip(rows).take_while(|line| line.x0() > separators.first().copied().unwrap_or(0.0));
+            let end = if rows == 0 { 0 } else { rows + more.count() };
+            taken.truncate(end);
+        }
     }
     if !down {
         taken.reverse();
@@ -295,7 +336,7 @@ fn beyond(chain: &[Stroke], segments: &[Segment], separators: &[f32], size: f32,
 }
 
 /// Whether the parts of a line stand in columns, none of them reaching over from the first.
-fn stands_in_columns(line: &Line, separators: &[f32], down: bool) -> bool {
+fn stands_in_columns(line: &Line, separators: &[f32], side: Side) -> bool {
     let crossed = |x0: f32, x1: f32| separators.iter().filter(|x| (x0 + 2.0..x1 - 2.0).contains(*x)).count();
     let column = |x: f32| separators.partition_point(|s| *s < x);
     let mut columns: Vec<usize> = line.parts.iter().map(|part| column((part.x0 + part.x1) / 2.0)).collect();
@@ -305,12 +346,19 @@ fn stands_in_columns(line: &Line, separators: &[f32], down: bool) -> bool {
     let later = line.parts.first().is_some_and(|part| column(part.x0) > 0);
     // Headings of groups stand over several columns.
     let within = line.parts.first().is_some_and(|part| later || crossed(part.x0, part.x1) == 0);
-    apart && (in_columns || (!down && within)) && (line.parts.len() > 1 || (later && !down))
+    match side {
+        Side::Above => apart && (in_columns || within) && (line.parts.len() > 1 || later),
+        Side::Below => apart && in_columns && line.parts.len() > 1,
+        Side::Open => apart && in_columns,
+    }
 }
 
 /// Whether there is a heading or a list among the lines.
-fn is_text(lines: &[Line], size: f32) -> bool {
-    let headings = lines.iter().filter(|line| line.parts.len() == 1 && line.size > 1.2 * size);
+fn is_text(lines: &[Line], size: f32, separators: &[f32]) -> bool {
+    let edge = separators.first().copied().unwrap_or(0.0);
+    let headings = lines
+        .iter()
+        .filter(|line| line.parts.len() == 1 && line.size > 1.2 * size && line.x0() < edge);
     let items = lines
         .iter()
         .filter(|line| line.is_item() || line.parts.first().is_some_and(|part| is_marker(&part.text)))
