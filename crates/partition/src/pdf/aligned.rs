@@ -165,7 +165,7 @@ fn figures(rows: &[&Line]) -> bool {
 
 /// Whether the texts of most columns begin, end or are centred at a common place. Gaps in badly spaced
 /// prose fall anywhere.
-fn are_aligned(rows: &[&Line], separators: &[f32], size: f32) -> bool {
+pub(super) fn are_aligned(rows: &[&Line], separators: &[f32], size: f32) -> bool {
     let mut columns: Vec<Vec<(f32, f32)>> = vec![Vec::new(); separators.len() + 1];
     for (x0, x1) in rows.iter().flat_map(|line| &line.parts).flat_map(pieces) {
         let column = separators.partition_point(|x| *x < (x0 + x1) / 2.0);

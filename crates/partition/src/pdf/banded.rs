@@ -4,7 +4,7 @@
 //! How many there are does not matter: one above the heading, one below it and one at the end, one below
 //! every row, or every other row shaded.
 
-use super::aligned::{is_filled, separators};
+use super::aligned::{are_aligned, is_filled, separators};
 use super::engine::Rule;
 use super::grid::{Stroke, strokes};
 use super::line::{Line, lines};
@@ -177,7 +177,15 @@ fn table(chain: &[Stroke], across: &[Stroke], segments: &[Segment]) -> Option<(T
         return None;
     }
     let size = wide.iter().map(|line| line.size).sum::<f32>() / wide.len() as f32;
+    // Two rules with nothing but the heading between them leave the end of the table open.
+    let numbers = within.iter().flat_map(|line| &line.parts).filter(|part| is_number(&part.text));
+    let open = chain.len() == 2 && within.len() <= MAX_BEYOND && numbers.count() == 0;
+    let rest = if open { rows_below(last, segments, size) } else { Vec::new() };
+    let wide: Vec<&Line> = wide.into_iter().chain(rest.iter().filter(|line| line.parts.len() > 1)).collect();
     let separators = separators(&wide, size);
+    if open && (rest.is_empty() || !are_aligned(&wide, &separators, size)) {
+        return None;
+    }
     let code = within.iter().filter(|line| line.monospace).count() * 4 > within.len() * 3;
     if separators.is_empty() || is_text(&within, size, &separators) || code && chain.len() < 4 {
         return None;
@@ -199,15 +207,12 @@ fn table(chain: &[Stroke], across: &[Stroke], segments: &[Segment]) -> Option<(T
         return None;
     }
     // The heading may stand above the first rule, and the last row below the last.
-    let above = beyond(chain, segments, &separators, size, Side::Above);
-    // Two rules with nothing but the heading between them leave the end of the table open.
-    let numbers = within.iter().flat_map(|line| &line.parts).filter(|part| is_number(&part.text));
-    let open = chain.len() == 2 && within.len() <= MAX_BEYOND && numbers.count() == 0;
-    let side = if open { Side::Open } else { Side::Below };
-    let below = beyond(chain, segments, &separators, size, side);
-    if open && below.is_empty() {
-        return None;
-    }
+    let above = beyond(chain, segments, &separators, size, false);
+    let below = if open {
+        rest
+    } else {
+        beyond(chain, segments, &separators, size, true)
+    };
     let grouping = match grouping {
         Grouping::ByLines { .. } if open => Grouping::ByLines { head: Some(last.at) },
         other => other,
@@ -259,28 +264,41 @@ fn with_labels(chain: &[Stroke], segments: &[Segment]) -> Option<Vec<Stroke>> {
     fits.then(|| chain.iter().map(|stroke| Stroke { from, ..*stroke }).collect())
 }
 
-/// Where lines of a table are looked for outside its rules.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
-    Above,
-    Below,
-    /// Below the heading: all rows.
-    Open,
+/// The lines below a heading up to the first that is prose, or set apart or in other type.
+fn rows_below(rule: &Stroke, segments: &[Segment], size: f32) -> Vec<Line> {
+    let below = segments
+        .iter()
+        .filter(|s| s.x1 > rule.from && s.x0 < rule.to && s.base - 0.3 * s.size > rule.at);
+    let mut at = rule.at;
+    let mut taken: Vec<Line> = Vec::new();
+    for line in lines(below.cloned().collect()).into_iter().take(MAX_OPEN) {
+        let fits = line.table.is_none()
+            && line.base - 0.3 * line.size - at < OPEN_STEP * size
+            && (0.8..1.2).contains(&(line.size / size))
+            && line.x0() > rule.from - OVERHANG
+            && line.x1() < rule.to + OVERHANG
+            && !line.is_item()
+            && line.parts.iter().all(|part| part.text.chars().count() <= LONG_PART);
+        if !fits {
+            break;
+        }
+        at = line.base - 0.3 * line.size;
+        taken.push(line);
+    }
+    let rows = taken.iter().rposition(|line| line.parts.len() > 1).map_or(0, |last| last + 1);
+    // The last row may have more lines.
+    let end = if rows == 0 { 0 } else { taken.len().min(rows + 3) };
+    taken.truncate(end);
+    taken
 }
 
 /// Lines right above or below the rules of a table that stand in its columns.
-fn beyond(chain: &[Stroke], segments: &[Segment], separators: &[f32], size: f32, side: Side) -> Vec<Line> {
+fn beyond(chain: &[Stroke], segments: &[Segment], separators: &[f32], size: f32, down: bool) -> Vec<Line> {
     let (Some(first), Some(last)) = (chain.first(), chain.last()) else {
         return Vec::new();
     };
-    let down = side != Side::Above;
     let edge = if down { last } else { first };
-    let (most, farthest) = if side == Side::Open {
-        (MAX_OPEN, OPEN_STEP)
-    } else {
-        (MAX_BEYOND, 1.7)
-    };
-    let reach = most as f32 * 2.0 * size;
+    let reach = MAX_BEYOND as f32 * 2.0 * size;
     let near = segments
         .iter()
         .filter(|s| s.x1 > edge.from && s.x0 < edge.to)
@@ -298,18 +316,18 @@ fn beyond(chain: &[Stroke], segments: &[Segment], separators: &[f32], size: f32,
     }
     let mut at = edge.at;
     let mut taken: Vec<Line> = Vec::new();
-    for line in found.into_iter().take(most) {
+    for line in found.into_iter().take(MAX_BEYOND) {
         let step = (line.base - 0.3 * line.size - at).abs();
         // A heading of all columns may stand somewhat apart.
         let full = !down && line.parts.len() > separators.len().max(1);
         let fits = line.table.is_none()
-            && step < if full { 2.7 } else { farthest } * size
+            && step < if full { 2.7 } else { 1.7 } * size
             && (0.8..1.2).contains(&(line.size / size))
             && line.x0() > edge.from - OVERHANG
             && line.x1() < edge.to + OVERHANG
             && !line.is_item()
             && line.parts.iter().all(|part| part.text.chars().count() <= LONG_PART)
-            && stands_in_columns(&line, separators, side);
+            && stands_in_columns(&line, separators, down);
         if !fits {
             break;
         }
@@ -318,16 +336,11 @@ fn beyond(chain: &[Stroke], segments: &[Segment], separators: &[f32], size: f32,
     }
     // What stands in one column alone is no heading and no row.
     let alone = |line: &Line| line.parts.len() < 2;
-    match side {
-        Side::Above if taken.iter().all(alone) => taken.clear(),
-        Side::Above => {}
-        Side::Below | Side::Open => {
-            let rows = taken.iter().rposition(|line| !alone(line)).map_or(0, |last| last + 1);
-            // The last row may have more lines.
-            let more = taken.iter().skip(rows).take_while(|line| line.x0() > separators.first().copied().unwrap_or(0.0));
-            let end = if rows == 0 { 0 } else { rows + more.count() };
-            taken.truncate(end);
-        }
+    if !down && taken.iter().all(alone) {
+        taken.clear();
+    }
+    while down && taken.last().is_some_and(alone) {
+        taken.pop();
     }
     if !down {
         taken.reverse();
@@ -336,7 +349,7 @@ fn beyond(chain: &[Stroke], segments: &[Segment], separators: &[f32], size: f32,
 }
 
 /// Whether the parts of a line stand in columns, none of them reaching over from the first.
-fn stands_in_columns(line: &Line, separators: &[f32], side: Side) -> bool {
+fn stands_in_columns(line: &Line, separators: &[f32], down: bool) -> bool {
     let crossed = |x0: f32, x1: f32| separators.iter().filter(|x| (x0 + 2.0..x1 - 2.0).contains(*x)).count();
     let column = |x: f32| separators.partition_point(|s| *s < x);
     let mut columns: Vec<usize> = line.parts.iter().map(|part| column((part.x0 + part.x1) / 2.0)).collect();
@@ -346,10 +359,10 @@ fn stands_in_columns(line: &Line, separators: &[f32], side: Side) -> bool {
     let later = line.parts.first().is_some_and(|part| column(part.x0) > 0);
     // Headings of groups stand over several columns.
     let within = line.parts.first().is_some_and(|part| later || crossed(part.x0, part.x1) == 0);
-    match side {
-        Side::Above => apart && (in_columns || within) && (line.parts.len() > 1 || later),
-        Side::Below => apart && in_columns && line.parts.len() > 1,
-        Side::Open => apart && in_columns,
+    if down {
+        apart && in_columns && line.parts.len() > 1
+    } else {
+        apart && (in_columns || within) && (line.parts.len() > 1 || later)
     }
 }
 
