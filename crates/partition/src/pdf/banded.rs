@@ -69,7 +69,9 @@ pub(super) fn banded_tables(rules: &[Rule], fills: &[[f32; 4]], height: f32, seg
     for frame in frames {
         for chain in chains(&frame, segments) {
             // Two rules far apart part the running heads from the page.
-            if chain.len() == 2 && tall(&chain) > MAX_SINGLE_BAND * height {
+            let page_rules = chain.first().is_some_and(|stroke| stroke.at < 0.1 * height)
+                && chain.last().is_some_and(|stroke| stroke.at > 0.9 * height);
+            if tall(&chain) > MAX_SINGLE_BAND * height && (chain.len() == 2 || (chain.len() == 3 && page_rules)) {
                 continue;
             }
             let Some((table, [from, top, to, bottom])) = table(&chain, &across, segments) else {

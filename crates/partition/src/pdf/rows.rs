@@ -10,6 +10,8 @@ use super::text::{append_line, is_marker};
 
 /// Baselines closer than this, in font sizes, are one row.
 const SAME_ROW: f32 = 0.8;
+/// Lines of one text stand at least this far apart, in font sizes.
+const LEAST_LEADING: f32 = 0.95;
 /// A step larger than this many of the smallest is one between rows, where such exist.
 const ROW_STEP: f32 = 1.22;
 /// Farthest line that may continue a cell, in font sizes.
@@ -63,27 +65,28 @@ struct Steps {
     tight: f32,
     /// Rows stand further apart than the lines within them.
     spaced: bool,
-    /// Most lines begin with a small letter, so that one tells nothing.
+    /// Many labels begin with a small letter, so that one tells nothing.
     lower: bool,
 }
 
 impl Steps {
-    fn new(lines: &[Line]) -> Self {
+    fn new(lines: &[Line], edge: f32) -> Self {
         let steps: Vec<f32> = lines
             .windows(2)
             .filter_map(|pair| match pair {
                 [a, b] => Some(((b.base - a.base), a.size.max(b.size))),
                 _ => None,
             })
-            .filter(|(step, size)| *step > SAME_ROW * size)
+            .filter(|(step, size)| *step > LEAST_LEADING * size)
             .map(|(step, _)| step)
             .collect();
         let tight = steps.iter().copied().fold(f32::INFINITY, f32::min);
         let wide = steps.iter().filter(|step| **step > ROW_STEP * tight).count();
-        let lower = lines.iter().filter(|line| line.text.starts_with(char::is_lowercase)).count();
+        let labels = || lines.iter().filter(|line| line.x0() < edge);
+        let lower = labels().filter(|line| line.text.starts_with(char::is_lowercase)).count();
         Self {
             tight,
-            lower: lower * 5 > lines.len() * 2,
+            lower: lower * 5 > labels().count() * 2,
             spaced: wide >= 2 || (wide == 1 && steps.len() <= 3),
         }
     }
@@ -97,7 +100,7 @@ impl Rows {
             separators,
             rows: Vec::new(),
         };
-        let steps = Steps::new(lines);
+        let steps = Steps::new(lines, rows.separators.first().copied().unwrap_or(f32::INFINITY));
         let mut last: Option<&Line> = None;
         for line in lines {
             let cells = rows.cells(line);
