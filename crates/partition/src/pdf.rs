@@ -29,10 +29,14 @@ mod spacing;
 mod structure;
 mod table;
 #[cfg(test)]
+mod table_tests;
+#[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
 mod text;
+#[cfg(test)]
+mod text_tests;
 
 use std::sync::Arc;
 

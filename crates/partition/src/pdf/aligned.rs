@@ -116,7 +116,12 @@ pub(super) fn aligned_table(lines: &[Line]) -> Option<Table> {
         return None;
     }
     let rows = Rows::new(lines, separators, &[], Grouping::ByLines { head: None });
-    if !rows.is_plausible(MAX_MEAN_CELL) || is_filled(lines) && rows.is_prose() || rows.is_list() || rows.is_contents() || rows.is_form() {
+    if !rows.is_plausible(MAX_MEAN_CELL)
+        || is_filled(lines) && rows.is_prose()
+        || rows.is_list()
+        || rows.is_contents()
+        || rows.is_form()
+    {
         return None;
     }
     rows.into_table(lines)
@@ -154,7 +159,26 @@ pub(super) fn separators(rows: &[&Line], size: f32) -> Vec<f32> {
             }
         }
     }
-    out
+    without_word_gaps(out, rows)
+}
+
+/// Leaves out what only the space between two words of a single row speaks for.
+fn without_word_gaps(separators: Vec<f32>, rows: &[&Line]) -> Vec<f32> {
+    // Texts that begin in the column after each separator: set apart, or after a wide space.
+    let mut begins = vec![(0usize, 0usize); separators.len()];
+    for part in rows.iter().flat_map(|line| &line.parts) {
+        for (index, (x0, _)) in pieces(part).enumerate() {
+            let column = separators.partition_point(|x| *x < x0);
+            if let Some((apart, spaced)) = column.checked_sub(1).and_then(|i| begins.get_mut(i)) {
+                *apart += usize::from(index == 0);
+                *spaced += usize::from(index > 0);
+            }
+        }
+    }
+    let kept = separators.into_iter().zip(begins);
+    kept.filter(|(_, (apart, spaced))| *apart > 0 || *spaced > 1)
+        .map(|(x, _)| x)
+        .collect()
 }
 
 /// Whether most texts after the first of a row are figures, as in typewritten tables.

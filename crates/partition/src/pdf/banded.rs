@@ -45,7 +45,12 @@ const LONG_PART: usize = 64;
 const MAX_MEAN_CELL: usize = 110;
 
 /// Finds such tables and takes their text out of `segments`; `fills` are `[x0, y0, x1, y1]`.
-pub(super) fn banded_tables(rules: &[Rule], fills: &[[f32; 4]], height: f32, segments: &mut Vec<Segment>) -> Vec<Table> {
+pub(super) fn banded_tables(
+    rules: &[Rule],
+    fills: &[[f32; 4]],
+    height: f32,
+    segments: &mut Vec<Segment>,
+) -> Vec<Table> {
     let across = levels(rules, fills);
     let mut tables = Vec::new();
     if across.len() > MAX_RULES || segments.len() < 4 {
@@ -157,7 +162,10 @@ fn breaks(band: &[Segment], above: &Stroke, below: &Stroke) -> bool {
     if band.is_empty() {
         return below.at - above.at > EMPTY_BAND;
     }
-    if band.iter().any(|segment| segment.table.is_some() || overhangs(segment, above)) {
+    if band
+        .iter()
+        .any(|segment| segment.table.is_some() || overhangs(segment, above))
+    {
         return true;
     }
     let lines = lines(band.to_vec());
@@ -175,17 +183,27 @@ fn table(chain: &[Stroke], across: &[Stroke], segments: &[Segment]) -> Option<(T
     let (first, last) = (chain.first()?, chain.last()?);
     let within = lines(segments.iter().filter(|s| inside(s, chain)).cloned().collect());
     let wide: Vec<&Line> = within.iter().filter(|line| line.parts.len() > 1).collect();
-    if wide.len() < 2 {
+    if wide.is_empty() {
         return None;
     }
     let size = wide.iter().map(|line| line.size).sum::<f32>() / wide.len() as f32;
     // Two rules with nothing but the heading between them leave the end of the table open.
-    let numbers = within.iter().flat_map(|line| &line.parts).filter(|part| is_number(&part.text));
+    let numbers = within
+        .iter()
+        .flat_map(|line| &line.parts)
+        .filter(|part| is_number(&part.text));
     let open = chain.len() == 2 && within.len() <= MAX_BEYOND && numbers.count() == 0;
-    let rest = if open { rows_below(last, segments, size) } else { Vec::new() };
-    let wide: Vec<&Line> = wide.into_iter().chain(rest.iter().filter(|line| line.parts.len() > 1)).collect();
+    let rest = if open {
+        rows_below(last, segments, size)
+    } else {
+        Vec::new()
+    };
+    let wide: Vec<&Line> = wide
+        .into_iter()
+        .chain(rest.iter().filter(|line| line.parts.len() > 1))
+        .collect();
     let separators = separators(&wide, size);
-    if open && (rest.is_empty() || !are_aligned(&wide, &separators, size)) {
+    if wide.len() < 2 || open && (rest.is_empty() || !are_aligned(&wide, &separators, size)) {
         return None;
     }
     let code = within.iter().filter(|line| line.monospace).count() * 4 > within.len() * 3;
@@ -198,13 +216,18 @@ fn table(chain: &[Stroke], across: &[Stroke], segments: &[Segment]) -> Option<(T
         Grouping::ByRules
     } else {
         // The heading stands above the first of three rules or more.
-        let head = chain.get(1).filter(|_| chain.len() >= 3 && bands.first().is_some_and(|&n| n <= 6));
+        let head = chain
+            .get(1)
+            .filter(|_| chain.len() >= 3 && bands.first().is_some_and(|&n| n <= 6));
         Grouping::ByLines {
             head: head.map(|stroke| stroke.at),
         }
     };
     let by_lines = matches!(grouping, Grouping::ByLines { .. });
-    let long = within.iter().flat_map(|line| &line.parts).filter(|part| part.text.chars().count() > LONG_PART);
+    let long = within
+        .iter()
+        .flat_map(|line| &line.parts)
+        .filter(|part| part.text.chars().count() > LONG_PART);
     if by_lines && (long.count() * 4 > within.len() || is_filled(&within) && goes_on(&within, &separators)) {
         return None;
     }
@@ -227,7 +250,10 @@ fn table(chain: &[Stroke], across: &[Stroke], segments: &[Segment]) -> Option<(T
         .iter()
         .filter(|s| s.at > top && s.at < bottom && s.from >= first.from - ENDS && s.to <= first.to + ENDS)
         // Shorter rules part the levels of a heading.
-        .filter(|s| s.to - s.from > 0.9 * extent || (s.at <= chain.get(1).map_or(first.at, |s| s.at) && s.to - s.from > 0.1 * extent))
+        .filter(|s| {
+            s.to - s.from > 0.9 * extent
+                || (s.at <= chain.get(1).map_or(first.at, |s| s.at) && s.to - s.from > 0.1 * extent)
+        })
         .map(|s| s.at)
         .collect();
     let rows = Rows::new(&lines, separators, &bounds, grouping);
@@ -252,10 +278,18 @@ fn with_labels(chain: &[Stroke], segments: &[Segment]) -> Option<Vec<Stroke>> {
         .filter(|s| s.table.is_none() && s.base > first.at && s.base < last.at)
         .filter(|s| s.x1 <= first.from + OVERHANG && s.x1 > first.from - 0.5 * extent)
         .collect();
-    let beside = |row: &&&Line| labels.iter().any(|label| (label.base - row.base).abs() < 0.35 * row.size);
+    let beside = |row: &&&Line| {
+        labels
+            .iter()
+            .any(|label| (label.base - row.base).abs() < 0.35 * row.size)
+    };
     let matched = rows.iter().filter(beside).count();
     let chars: usize = labels.iter().map(|label| label.text.chars().count()).sum();
-    let figures = rows.iter().flat_map(|row| &row.parts).filter(|part| !part.text.chars().any(char::is_alphabetic)).count();
+    let figures = rows
+        .iter()
+        .flat_map(|row| &row.parts)
+        .filter(|part| !part.text.chars().any(char::is_alphabetic))
+        .count();
     let parts: usize = rows.iter().map(|row| row.parts.len()).sum();
     let fits = matched >= 3
         && matched * 10 >= rows.len() * 6
@@ -287,7 +321,10 @@ fn rows_below(rule: &Stroke, segments: &[Segment], size: f32) -> Vec<Line> {
         at = line.base - 0.3 * line.size;
         taken.push(line);
     }
-    let rows = taken.iter().rposition(|line| line.parts.len() > 1).map_or(0, |last| last + 1);
+    let rows = taken
+        .iter()
+        .rposition(|line| line.parts.len() > 1)
+        .map_or(0, |last| last + 1);
     // The last row may have more lines.
     let end = if rows == 0 { 0 } else { taken.len().min(rows + 3) };
     taken.truncate(end);
@@ -354,13 +391,20 @@ fn beyond(chain: &[Stroke], segments: &[Segment], separators: &[f32], size: f32,
 fn stands_in_columns(line: &Line, separators: &[f32], down: bool) -> bool {
     let crossed = |x0: f32, x1: f32| separators.iter().filter(|x| (x0 + 2.0..x1 - 2.0).contains(*x)).count();
     let column = |x: f32| separators.partition_point(|s| *s < x);
-    let mut columns: Vec<usize> = line.parts.iter().map(|part| column((part.x0 + part.x1) / 2.0)).collect();
+    let mut columns: Vec<usize> = line
+        .parts
+        .iter()
+        .map(|part| column((part.x0 + part.x1) / 2.0))
+        .collect();
     columns.dedup();
     let apart = columns.len() == line.parts.len();
     let in_columns = line.parts.iter().all(|part| crossed(part.x0, part.x1) == 0);
     let later = line.parts.first().is_some_and(|part| column(part.x0) > 0);
     // Headings of groups stand over several columns.
-    let within = line.parts.first().is_some_and(|part| later || crossed(part.x0, part.x1) == 0);
+    let within = line
+        .parts
+        .first()
+        .is_some_and(|part| later || crossed(part.x0, part.x1) == 0);
     if down {
         apart && in_columns && line.parts.len() > 1
     } else {

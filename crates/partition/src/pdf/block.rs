@@ -243,7 +243,8 @@ fn ends_item(current: &[&Line], last: &Line, line: &Line, column: &Column) -> bo
     }
     // Back to the margin left of the item's text; an item whose first line alone is set in goes on
     // there as long as its lines are full.
-    let set_out = line.x0() < first - INDENT * size || (current.len() > 1 && line.x0() - last.x0() < -INDENT * size);
+    let margin = current.iter().map(|line| line.x0()).fold(first, f32::min);
+    let set_out = line.x0() < margin - INDENT * size || (current.len() > 1 && line.x0() - last.x0() < -INDENT * size);
     if set_out {
         return current.len() > 1 || has_room(last, line, column) || ends_sentence(&last.text);
     }

@@ -44,7 +44,10 @@ fn last_tables(leaf: &Leaf<'_>) -> Vec<usize> {
         placed && leaf.segments.iter().find(below).is_none()
     };
     let tables = leaf.tables.iter().enumerate().take(MAX_TABLES);
-    tables.filter(|(index, table)| ends(*index, table)).map(|(index, _)| index).collect()
+    tables
+        .filter(|(index, table)| ends(*index, table))
+        .map(|(index, _)| index)
+        .collect()
 }
 
 fn same_shape(a: &Table, b: &Table) -> bool {
@@ -61,18 +64,26 @@ fn join_columns(leaf: &mut Leaf<'_>) {
     });
     for index in ending {
         let Some(table) = leaf.tables.get(index) else { continue };
-        let next = leaf.tables.iter().enumerate().take(MAX_TABLES).position(|(other, candidate)| {
-            let placed = leaf.segments.iter().any(|s| s.table == Some(other));
-            let above = |s: &Segment| {
-                s.table != Some(other) && s.y1 < candidate.bbox[1] + 1.0 && s.x0 > table.bbox[2] && s.x0 < candidate.bbox[2]
-            };
-            other != index
-                && placed
-                && candidate.bbox[0] > table.bbox[2]
-                && candidate.bbox[1] < table.bbox[3]
-                && same_shape(table, candidate)
-                && !leaf.segments.iter().any(above)
-        });
+        let next = leaf
+            .tables
+            .iter()
+            .enumerate()
+            .take(MAX_TABLES)
+            .position(|(other, candidate)| {
+                let placed = leaf.segments.iter().any(|s| s.table == Some(other));
+                let above = |s: &Segment| {
+                    s.table != Some(other)
+                        && s.y1 < candidate.bbox[1] + 1.0
+                        && s.x0 > table.bbox[2]
+                        && s.x0 < candidate.bbox[2]
+                };
+                other != index
+                    && placed
+                    && candidate.bbox[0] > table.bbox[2]
+                    && candidate.bbox[1] < table.bbox[3]
+                    && same_shape(table, candidate)
+                    && !leaf.segments.iter().any(above)
+            });
         if let Some(next) = next {
             let more = leaf.tables.get(next).cloned();
             if let (Some(table), Some(more)) = (leaf.tables.get_mut(index), more) {
@@ -90,9 +101,15 @@ fn join_pages(page: &mut Leaf<'_>, next: &mut Leaf<'_>) {
     }) else {
         return;
     };
-    let Some(table) = page.tables.get_mut(index) else { return };
+    let Some(table) = page.tables.get_mut(index) else {
+        return;
+    };
     let in_range = |s: &&Segment| s.x1 > table.bbox[0] - SIDES && s.x0 < table.bbox[2] + SIDES;
-    let top = next.segments.iter().filter(in_range).min_by(|a, b| a.y0.total_cmp(&b.y0));
+    let top = next
+        .segments
+        .iter()
+        .filter(in_range)
+        .min_by(|a, b| a.y0.total_cmp(&b.y0));
     let continued = top.and_then(|s| s.table);
     if let Some(more) = continued.and_then(|index| next.tables.get(index)) {
         let beside = (more.bbox[0] - table.bbox[0]).abs() < SIDES;
@@ -103,7 +120,8 @@ fn join_pages(page: &mut Leaf<'_>, next: &mut Leaf<'_>) {
     } else if let Some((more, bottom)) = rows_at_top(table, next.segments) {
         table.append(more);
         let [x0, _, x1, _] = table.bbox;
-        next.segments.retain(|s| s.table.is_some() || s.y1 > bottom + 0.5 || s.x1 < x0 - SIDES || s.x0 > x1 + SIDES);
+        next.segments
+            .retain(|s| s.table.is_some() || s.y1 > bottom + 0.5 || s.x1 < x0 - SIDES || s.x0 > x1 + SIDES);
     }
 }
 
@@ -125,10 +143,13 @@ fn rows_at_top(table: &Table, segments: &[Segment]) -> Option<(Table, f32)> {
         let fits = line.table.is_none()
             && line.x0() > x0 - SIDES
             && line.x1() < x1 + SIDES
-            && taken
-                .last()
-                .is_none_or(|last| line.base - last.base < 2.4 * line.size && (0.85..1.18).contains(&(line.size / last.size)))
-            && line.parts.iter().all(|part| fits_column(part.x0, part.x1, &table.separators))
+            && taken.last().is_none_or(|last| {
+                line.base - last.base < 2.4 * line.size && (0.85..1.18).contains(&(line.size / last.size))
+            })
+            && line
+                .parts
+                .iter()
+                .all(|part| fits_column(part.x0, part.x1, &table.separators))
             && line.parts.iter().all(|part| part.text.chars().count() < MAX_CELL)
             && (line.parts.len() > 1 || line.text.starts_with(char::is_lowercase));
         if !fits || taken.len() >= MAX_LINES {

@@ -347,7 +347,11 @@ impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
             return;
         }
         let mcid = properties.and_then(|dict| dict.get::<u32>(MCID));
-        let page = self.page.raw().obj_id().and_then(|id| u32::try_from(id.obj_number).ok());
+        let page = self
+            .page
+            .raw()
+            .obj_id()
+            .and_then(|id| u32::try_from(id.obj_number).ok());
         let known = match (mcid, page) {
             (Some(mcid), Some(page)) if !self.structure.is_empty() => self.structure.get(page, mcid),
             _ if tag == b"Artifact" => Tag {

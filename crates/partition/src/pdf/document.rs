@@ -148,7 +148,8 @@ fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
     {
         let (rules, fills) = framed(&content, frame);
         page.tables = ruled_tables(&rules, segments);
-        page.tables.extend(banded_tables(&rules, &fills, frame.size().1, segments));
+        page.tables
+            .extend(banded_tables(&rules, &fills, frame.size().1, segments));
         segments.extend(
             page.tables
                 .iter()

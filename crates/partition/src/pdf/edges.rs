@@ -64,7 +64,10 @@ pub(super) fn edge_lines(segments: &[Segment], height: f32, bottom: bool, body_s
     let size = found.iter().take(taken).map(|line| line.size).fold(0.0, f32::max);
     let head = found.get(..taken).unwrap_or_default();
     let numbered = head.iter().any(has_page_number) && gap > GAP * size;
-    let small = head.iter().all(|line| line.size < 0.94 * body_size && !is_note(&line.text)) && gap > WIDE_GAP * size;
+    let small = head
+        .iter()
+        .all(|line| line.size < 0.94 * body_size && !is_note(&line.text))
+        && gap > WIDE_GAP * size;
     let alone = gap.is_finite() && (far - near).abs() < ZONE * height;
     if taken > MAX_LINES || size > 1.6 * body_size || !alone || !(numbered || small) {
         return Vec::new();
@@ -80,7 +83,12 @@ fn has_page_number(line: &Line) -> bool {
         let digits = word.trim_matches(['|', '-', '–', '•', '·']);
         !digits.is_empty() && digits.len() <= 4 && digits.bytes().all(|b| b.is_ascii_digit())
     };
-    let at_end = words.last().is_some_and(number) || words.iter().rev().nth(1).is_some_and(|w| number(w) && line.parts.len() > 2);
+    let at_end = words.last().is_some_and(number)
+        || words
+            .iter()
+            .rev()
+            .nth(1)
+            .is_some_and(|w| number(w) && line.parts.len() > 2);
     let named = words.first().is_some_and(|word| word.eq_ignore_ascii_case("page")) && words.len() <= 5;
     let ends = line.text.ends_with(['.', ';', ',']);
     words.len() <= MAX_WORDS
@@ -90,7 +98,9 @@ fn has_page_number(line: &Line) -> bool {
 
 /// `1 See page 3.`, `* By hand.`: a footnote.
 fn is_note(text: &str) -> bool {
-    text.starts_with(|ch: char| ch.is_ascii_digit() || matches!(ch, '*' | '†' | '‡' | '§' | '(' | '[' | '¹' | '²' | '³'))
+    text.starts_with(|ch: char| {
+        ch.is_ascii_digit() || matches!(ch, '*' | '†' | '‡' | '§' | '(' | '[' | '¹' | '²' | '³')
+    })
 }
 
 #[cfg(test)]
@@ -111,11 +121,20 @@ mod tests {
     fn a_number_beside_words_at_the_edge_is_a_running_head() {
         let body = (50.0, 120.0, 10.0, "The text of the page begins here");
         assert_eq!(
-            edge(&[(50.0, 40.0, 10.0, "12"), (80.0, 40.0, 10.0, "Annual report"), body], false),
+            edge(
+                &[(50.0, 40.0, 10.0, "12"), (80.0, 40.0, 10.0, "Annual report"), body],
+                false
+            ),
             ["12 Annual report"]
         );
         // Close to the text it is a line of it.
-        assert!(edge(&[(50.0, 52.0, 10.0, "in the year 1990"), (50.0, 64.0, 10.0, "it began")], false).is_empty());
+        assert!(
+            edge(
+                &[(50.0, 52.0, 10.0, "in the year 1990"), (50.0, 64.0, 10.0, "it began")],
+                false
+            )
+            .is_empty()
+        );
         // Nothing but its place speaks for this one.
         assert!(edge(&[(50.0, 40.0, 10.0, "A line at the top"), body], false).is_empty());
     }

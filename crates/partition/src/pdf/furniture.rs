@@ -97,8 +97,7 @@ fn take(sheet: &mut Sheet<'_>, line: Line, bottom: bool, list: &mut Vec<Furnitur
     };
     let bbox = line.bbox;
     sheet.segments.retain(|s| {
-        s.table.is_some()
-            || !(s.base >= bbox[1] && s.base <= bbox[3] && s.x0 >= bbox[0] - 0.1 && s.x1 <= bbox[2] + 0.1)
+        s.table.is_some() || !(s.base >= bbox[1] && s.base <= bbox[3] && s.x0 >= bbox[0] - 0.1 && s.x1 <= bbox[2] + 0.1)
     });
     list.push(FurnitureLine { kind, line });
 }

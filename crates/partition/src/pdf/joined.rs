@@ -62,8 +62,12 @@ fn begins_column(a: &Block, b: &Block) -> bool {
 fn runs_on(a: &Block, b: &Block) -> bool {
     let plain = |block: &Block| block.table.is_none() && !block.tabular && !block.text.is_empty();
     let size = a.size.max(b.size) < SAME_SIZE * a.size.min(b.size);
-    let ends = a.text.trim_end_matches(['"', '”', '’', ')', '»', ']']).ends_with(['.', '!', '?', ':', ';', '。', '！', '？']);
-    let goes_on = b.text.starts_with(char::is_lowercase) || (a.text.ends_with('-') && b.text.starts_with(char::is_alphabetic));
+    let ends = a
+        .text
+        .trim_end_matches(['"', '”', '’', ')', '»', ']'])
+        .ends_with(['.', '!', '?', ':', ';', '。', '！', '？']);
+    let goes_on =
+        b.text.starts_with(char::is_lowercase) || (a.text.ends_with('-') && b.text.starts_with(char::is_alphabetic));
     plain(a)
         && plain(b)
         && size

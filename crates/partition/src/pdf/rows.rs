@@ -83,7 +83,9 @@ impl Steps {
         let tight = steps.iter().copied().fold(f32::INFINITY, f32::min);
         let wide = steps.iter().filter(|step| **step > ROW_STEP * tight).count();
         let labels = || lines.iter().filter(|line| line.x0() < edge);
-        let lower = labels().filter(|line| line.text.starts_with(char::is_lowercase)).count();
+        let lower = labels()
+            .filter(|line| line.text.starts_with(char::is_lowercase))
+            .count();
         Self {
             tight,
             lower: lower * 5 > labels().count() * 2,
@@ -105,7 +107,9 @@ impl Rows {
         for line in lines {
             let cells = rows.cells(line);
             let continues = last.is_some_and(|last| {
-                let ruled = bounds.iter().any(|y| (last.base - 0.2 * last.size..line.base - 0.3 * line.size).contains(y));
+                let ruled = bounds
+                    .iter()
+                    .any(|y| (last.base - 0.2 * last.size..line.base - 0.3 * line.size).contains(y));
                 !ruled && rows.continues(line, &cells, line.base - last.base, &steps, grouping)
             });
             rows.add(cells, continues);
@@ -142,7 +146,8 @@ impl Rows {
             return true;
         }
         let pairs = || row.iter().zip(cells);
-        let both_numbers = pairs().any(|(above, below)| above.is_number() && below.is_number() && !below.text.is_empty());
+        let both_numbers =
+            pairs().any(|(above, below)| above.is_number() && below.is_number() && !below.text.is_empty());
         // What spans columns heads a group of rows, or columns.
         let spans = pairs().any(|(a, b)| (a.span > 1) != (b.span > 1) && a.span > 0 && b.span > 0);
         match grouping {
@@ -160,7 +165,8 @@ impl Rows {
             return false;
         }
         let goes_on = |above: &Content, below: &Content| {
-            (below.text.starts_with(char::is_lowercase) && !steps.lower) || above.text.ends_with(['-', ',', '(', '/', '&'])
+            (below.text.starts_with(char::is_lowercase) && !steps.lower)
+                || above.text.ends_with(['-', ',', '(', '/', '&'])
         };
         let first = cells.first().filter(|cell| !cell.text.is_empty());
         match (first, row.first()) {
@@ -168,12 +174,17 @@ impl Rows {
                 if goes_on(start, first) {
                     return true;
                 }
-                steps.spaced && tight && (below < above || (above == 1 && below == 1 && self.columns > 1 && !start.text.ends_with(':')))
+                steps.spaced
+                    && tight
+                    && (below < above || (above == 1 && below == 1 && self.columns > 1 && !start.text.ends_with(':')))
             }
             (Some(_), _) => steps.spaced && tight && below < above,
             _ => {
                 // Nothing in the first column: the rest of cells above, when those are texts.
-                let texts = cells.iter().filter(|cell| !cell.text.is_empty()).all(|cell| !cell.is_number());
+                let texts = cells
+                    .iter()
+                    .filter(|cell| !cell.text.is_empty())
+                    .all(|cell| !cell.is_number());
                 let under_text = pairs().all(|(a, b)| b.text.is_empty() || !a.text.is_empty());
                 let lower = pairs().all(|(a, b)| b.text.is_empty() || goes_on(a, b));
                 texts && tight && (steps.spaced || lower || (under_text && below == 1 && self.columns > 1))
@@ -203,11 +214,18 @@ impl Rows {
         let mut column = 0;
         while column < self.columns && (2..=MAX_JOINED).contains(&self.columns) {
             let all = |symbols: &[&str]| {
-                let texts = || self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.text.trim());
+                let texts = || {
+                    self.rows
+                        .iter()
+                        .filter_map(|row| row.get(column))
+                        .map(|cell| cell.text.trim())
+                };
                 texts().any(|text| symbols.contains(&text))
                     && texts().all(|text| matches!(text, "" | "-" | "–" | "—" | "―") || symbols.contains(&text))
             };
-            let before = all(&["$", "¥", "€", "£", "₹", "US$", "R$", "Rs", "Rs.", "RM", "(", "±", "~", "<", ">"]);
+            let before = all(&[
+                "$", "¥", "€", "£", "₹", "US$", "R$", "Rs", "Rs.", "RM", "(", "±", "~", "<", ">",
+            ]);
             let after = all(&["%", ")", ")%", "*", "**", "***", "†"]);
             if before && column + 1 < self.columns {
                 self.join(column, " ");
@@ -320,14 +338,18 @@ impl Rows {
             .filter_map(|row| row.last())
             .filter_map(|cell| cell.text.trim().parse().ok())
             .collect();
-        let grows = last.windows(2).all(|pair| matches!(pair, [a, b] if a <= b && b - a < 400));
+        let grows = last
+            .windows(2)
+            .all(|pair| matches!(pair, [a, b] if a <= b && b - a < 400));
         let first = self.rows.iter().filter_map(|row| row.first());
         // Sections are numbered `1`, `1.2`, or their titles stand alone before the page.
         let numbered = first
             .clone()
             .filter(|cell| cell.text.starts_with(|ch: char| ch.is_ascii_digit()))
             .count();
-        let titles = first.filter(|cell| cell.text.chars().filter(|ch| ch.is_alphabetic()).count() > 3).count();
+        let titles = first
+            .filter(|cell| cell.text.chars().filter(|ch| ch.is_alphabetic()).count() > 3)
+            .count();
         let shape = match self.columns {
             2 => titles == self.rows.len() && numbered * 2 > self.rows.len(),
             3 => numbered * 10 >= self.rows.len() * 9,
@@ -348,7 +370,10 @@ impl Rows {
         let cells = || self.rows.iter().flatten().filter(|cell| !cell.text.is_empty());
         let filled = cells().count();
         let chars: usize = cells().map(|cell| cell.text.chars().count()).sum();
-        let alphanumeric = cells().flat_map(|cell| cell.text.chars()).filter(|ch| ch.is_alphanumeric()).count();
+        let alphanumeric = cells()
+            .flat_map(|cell| cell.text.chars())
+            .filter(|ch| ch.is_alphanumeric())
+            .count();
         let wide = self.wide_rows();
         let total = self.rows.len() * self.columns;
         wide >= 2 && filled * 5 >= total * 2 && alphanumeric >= filled && chars <= mean_cell * filled
@@ -373,14 +398,20 @@ impl Rows {
         let filled = |row: &[Content], column: usize| row.get(column).is_some_and(|cell| !cell.text.is_empty());
         let starts: Vec<usize> = (1..self.columns).filter(|&column| filled(first, column)).collect();
         let under = (1..self.columns).all(|column| filled(second, column));
-        let labels = second.iter().skip(1).all(|cell| !cell.text.contains(['.', ',']) || !cell.is_number());
+        let labels = second
+            .iter()
+            .skip(1)
+            .all(|cell| !cell.text.contains(['.', ',']) || !cell.is_number());
         let corner = filled(first, 0) != filled(second, 0) || !filled(first, 0);
         if rest.is_empty() || starts.is_empty() || starts.len() * 2 > self.columns - 1 || !under || !labels || !corner {
             return None;
         }
         let size = (self.columns - 1) / starts.len();
         let even = size * starts.len() == self.columns - 1
-            && starts.iter().enumerate().all(|(group, start)| (start - 1) / size == group);
+            && starts
+                .iter()
+                .enumerate()
+                .all(|(group, start)| (start - 1) / size == group);
         let group = |index: usize, start: usize| {
             if even {
                 (1 + index * size, 1 + (index + 1) * size)
@@ -388,7 +419,13 @@ impl Rows {
                 (start, starts.get(index + 1).copied().unwrap_or(self.columns))
             }
         };
-        Some(starts.iter().enumerate().map(|(index, &start)| group(index, start)).collect())
+        Some(
+            starts
+                .iter()
+                .enumerate()
+                .map(|(index, &start)| group(index, start))
+                .collect(),
+        )
     }
 
     pub(super) fn into_table(self, lines: &[Line]) -> Option<Table> {

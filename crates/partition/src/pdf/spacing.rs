@@ -108,7 +108,7 @@ fn space_threshold(parts: &[(&Glyph, bool)], frame: &Frame) -> f32 {
     let quartile = gaps.len() / 4;
     let usual = *gaps.select_nth_unstable_by(quartile, f32::total_cmp).1;
     // Where letters stand exactly side by side, narrower spaces show.
-    let most = gaps.len() * 7 / 10;
+    let most = gaps.len() * 6 / 10;
     let tight = gaps.select_nth_unstable_by(most, f32::total_cmp).1.abs() < TIGHT;
     let between = gaps.iter().filter(|gap| (TIGHT..NARROW_SPACE).contains(gap)).count();
     let spaces = gaps.iter().filter(|gap| **gap >= NARROW_SPACE).count();

@@ -137,7 +137,10 @@ fn kind(name: &str) -> Option<TagKind> {
 /// The tag of an element within one of tag `parent`: a paragraph in a list item is the item's, one in
 /// a cell the cell's.
 fn child_tag(name: &str, parent: Tag, element: u32) -> Tag {
-    let nested = matches!(parent.kind, TagKind::ListItem | TagKind::Cell | TagKind::Caption | TagKind::Note);
+    let nested = matches!(
+        parent.kind,
+        TagKind::ListItem | TagKind::Cell | TagKind::Caption | TagKind::Note
+    );
     match kind(name) {
         Some(TagKind::Paragraph) if nested => parent,
         // Label and body of an item are one.

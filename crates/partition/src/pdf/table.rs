@@ -2,6 +2,9 @@
 
 use super::text::append_line;
 
+/// Rows of a heading that is repeated where a table goes on.
+const MAX_REPEATED: usize = 3;
+
 /// A table's cells, in row order.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Table {
@@ -68,8 +71,12 @@ impl Table {
     /// of the heading.
     pub(super) fn set_heading(&mut self, groups: &[(usize, usize)]) {
         let text = |cells: &[Cell], row: usize, from: usize, to: usize| {
-            let mut found = cells.iter().filter(|c| c.row == row && (from..to).contains(&c.column) && !c.text.is_empty());
-            found.next().map_or((String::new(), false), |cell| (cell.text.clone(), cell.bold))
+            let mut found = cells
+                .iter()
+                .filter(|c| c.row == row && (from..to).contains(&c.column) && !c.text.is_empty());
+            found
+                .next()
+                .map_or((String::new(), false), |cell| (cell.text.clone(), cell.bold))
         };
         let (mut corner, mut bold) = text(&self.cells, 0, 0, 1);
         if corner.is_empty() {
@@ -107,18 +114,27 @@ impl Table {
         head.sort_by_key(|cell| cell.column);
         let rest = std::mem::take(&mut self.cells);
         self.cells = head;
-        self.cells.extend(rest.into_iter().filter(|cell| cell.row > 1 || (cell.row == 1 && cell.column > 0)));
+        self.cells.extend(
+            rest.into_iter()
+                .filter(|cell| cell.row > 1 || (cell.row == 1 && cell.column > 0)),
+        );
     }
 
     /// Adds the rows of a table that continues this one. A heading that is repeated is left out, and a
     /// row that was broken is made one.
     pub(super) fn append(&mut self, mut more: Self) {
         let row = |table: &Self, row: usize| -> Vec<(usize, String)> {
-            let cells = table.cells.iter().filter(|cell| cell.row == row && !cell.text.is_empty());
+            let cells = table
+                .cells
+                .iter()
+                .filter(|cell| cell.row == row && !cell.text.is_empty());
             cells.map(|cell| (cell.column, cell.text.clone())).collect()
         };
         let mut skip = 0;
-        while skip < more.rows.min(self.rows) && row(self, skip) == row(&more, skip) && !row(self, skip).is_empty() {
+        while skip < MAX_REPEATED.min(more.rows).min(self.rows)
+            && row(self, skip) == row(&more, skip)
+            && !row(self, skip).is_empty()
+        {
             skip += 1;
         }
         let last = self.rows.saturating_sub(1);
@@ -126,11 +142,18 @@ impl Table {
             let first = row(&more, 0);
             let lower = |(_, text): &(usize, String)| text.starts_with(char::is_lowercase);
             let in_first = first.first().is_some_and(|(column, _)| *column == 0);
-            let broken = !first.is_empty() && if in_first { first.iter().all(lower) } else { first.iter().any(lower) };
+            let broken = !first.is_empty()
+                && if in_first {
+                    first.iter().all(lower)
+                } else {
+                    first.iter().any(lower)
+                };
             if broken {
                 for (column, text) in first {
                     let above = self.cells.iter_mut().rfind(|cell| {
-                        cell.column <= column && column < cell.column + cell.column_span && cell.row + cell.row_span > last
+                        cell.column <= column
+                            && column < cell.column + cell.column_span
+                            && cell.row + cell.row_span > last
                     });
                     if let Some(cell) = above {
                         append_line(&mut cell.text, &text);

@@ -296,7 +296,7 @@ fn text_drawn_twice_comes_once() {
         .glyphs
         .iter()
         .map(|glyph| Glyph {
-                tag: 0,
+            tag: 0,
             x: glyph.x + 0.4,
             ..*glyph
         })
