@@ -11,14 +11,15 @@ use hayro_interpret::{BlendMode, ClipPath, Device, DrawMode, DrawProps, Image, I
 use super::engine::{Direction, FontId, Glyph, PageContent, Rule, Tag, TagKind, UNKNOWN};
 use super::fonts::FontTable;
 use super::script::is_right_to_left;
-use super::structure::Structure;
 
 /// Ruling lines kept per page; drawings with more are no tables.
 const MAX_RULES: usize = 20_000;
 /// Characters kept per page.
 const MAX_GLYPHS: usize = 2_000_000;
-/// Nesting of marked content that is followed.
-const MAX_MARKS: usize = 1000;
+/// Places among the tags of a page: text without one, text marked as an artifact, marked content 0.
+const NO_TAG: u32 = 0;
+const ARTIFACT: u32 = 1;
+const FIRST_TAG: u32 = 2;
 /// Thickest filled rectangle that is taken for a line, in points.
 const MAX_RULE_THICKNESS: f64 = 3.0;
 /// Shortest line worth keeping, in points.
@@ -37,7 +38,6 @@ pub(super) struct GlyphDevice<'f, 'a> {
     last_run: Option<(usize, u32, Affine)>,
     /// Marked content that is open: indexes into the tags of the page.
     marks: Vec<u32>,
-    structure: &'f Structure,
     /// Whether the glyphs of the last run that could tell were stretched.
     stretched: bool,
 }
@@ -46,18 +46,17 @@ impl<'f, 'a> GlyphDevice<'f, 'a> {
     pub(super) fn new(
         page: &'a Page<'a>,
         fonts: &'f mut FontTable<'a>,
-        structure: &'f Structure,
+        known: Vec<Tag>,
         (width, height): (f32, f32),
     ) -> Self {
         Self {
             marks: Vec::new(),
-            structure,
             page,
             fonts,
             content: PageContent {
                 width,
                 height,
-                tags: vec![Tag::default()],
+                tags: page_tags(known),
                 ..PageContent::default()
             },
             last_run: None,
@@ -101,7 +100,7 @@ impl<'f, 'a> GlyphDevice<'f, 'a> {
             size: place.size,
             font,
             direction: place.direction,
-            tag: self.marks.last().copied().unwrap_or(0),
+            tag: self.marks.last().copied().unwrap_or(NO_TAG),
         };
         text.for_each(|ch| {
             glyph.ch = ch;
@@ -342,30 +341,17 @@ impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
     }
 
     fn begin_marked_content(&mut self, tag: &[u8], properties: Option<&Dict<'_>>) {
-        let outer = self.marks.last().copied().unwrap_or(0);
-        if self.marks.len() >= MAX_MARKS {
-            return;
-        }
+        let outer = self.marks.last().copied().unwrap_or(NO_TAG);
         let mcid = properties.and_then(|dict| dict.get::<u32>(MCID));
-        let page = self
-            .page
-            .raw()
-            .obj_id()
-            .and_then(|id| u32::try_from(id.obj_number).ok());
-        let known = match (mcid, page) {
-            (Some(mcid), Some(page)) if !self.structure.is_empty() => self.structure.get(page, mcid),
-            _ if tag == b"Artifact" => Tag {
-                kind: TagKind::Artifact,
-                element: 0,
-            },
-            _ => Tag::default(),
-        };
-        if known == Tag::default() {
-            self.marks.push(outer);
-        } else {
-            self.content.tags.push(known);
-            self.marks.push((self.content.tags.len() - 1) as u32);
-        }
+        let known = mcid.and_then(|mcid| mcid.checked_add(FIRST_TAG)).filter(|&index| {
+            let tag = self.content.tags.get(index as usize);
+            tag.is_some_and(|tag| *tag != Tag::default())
+        });
+        self.marks.push(match known {
+            Some(index) => index,
+            None if tag == b"Artifact" => ARTIFACT,
+            None => outer,
+        });
     }
 
     fn end_marked_content(&mut self) {
@@ -396,6 +382,15 @@ impl GlyphDevice<'_, '_> {
             DrawnGlyph::Type3(_) => printable(code),
         }
     }
+}
+
+/// The tags of a page with those that need no structure tree before them.
+fn page_tags(known: Vec<Tag>) -> Vec<Tag> {
+    let artifact = Tag {
+        kind: TagKind::Artifact,
+        element: 0,
+    };
+    [Tag::default(), artifact].into_iter().chain(known).collect()
 }
 
 /// Whether glyphs are stretched to fit the widths of a font they stand in for. The matrix of such a

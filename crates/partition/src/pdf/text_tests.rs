@@ -179,40 +179,50 @@ fn narrow_spaces_show_between_letters_set_side_by_side() {
 }
 
 /// One page with two pieces of marked content and a tree that says what they are.
-fn tagged(first: &str, second: &str) -> Arc<Vec<u8>> {
+fn tagged(first: &str, second: &str, parents: bool) -> Arc<Vec<u8>> {
     let content = format!(
         "/Span << /MCID 0 >> BDC {} EMC /Span << /MCID 1 >> BDC {} EMC {}",
         show('F', 10.0, 40.0, 400.0, "On the state of things"),
         lines_of(&[PROSE, PROSE, PROSE], 40.0, 370.0),
         "/Artifact BMC ".to_owned() + &show('F', 10.0, 40.0, 590.0, "Draft of the report") + " EMC",
     );
-    let mut builder = PdfBuilder::new().page(&content, "");
+    let mut builder = PdfBuilder::new().page(&content, "/StructParents 3");
     // The page is object 6; the elements are 7 and 8, their parent 9.
     let one = builder.object(format!("<< /S /{first} /P 9 0 R /Pg 6 0 R /K 0 >>"));
     let two = builder.object(format!("<< /S /{second} /P 9 0 R /Pg 6 0 R /K [1] >>"));
+    let parents = if parents {
+        format!("/ParentTree << /Kids [<< /Limits [3 3] /Nums [3 [{one} 0 R {two} 0 R]] >>] >>")
+    } else {
+        String::new()
+    };
     let root = builder.object(format!(
-        "<< /Type /StructTreeRoot /K [{one} 0 R {two} 0 R] /RoleMap << /Chapter /H2 /Text /P >> >>"
+        "<< /Type /StructTreeRoot /K [{one} 0 R {two} 0 R] {parents} /RoleMap << /Chapter /H2 /Text /P >> >>"
     ));
     builder.catalog(&format!("/StructTreeRoot {root} 0 R")).build()
 }
 
 #[test]
 fn the_structure_tree_names_headings_and_running_heads() {
-    let document = partition(&tagged("Chapter", "Text"), &PartitionOptions::default()).unwrap();
-    let found = outline(&document);
-    assert_eq!(found[0], ("Header", "Draft of the report"));
-    assert_eq!(found[1], ("Title", "On the state of things"));
-    assert_eq!(document.elements[1].metadata.category_depth, Some(1));
-    assert_eq!(found[2].0, "NarrativeText");
-    let found = elements(&tagged("LI", "P"));
+    for parents in [true, false] {
+        let document = partition(&tagged("Chapter", "Text", parents), &PartitionOptions::default()).unwrap();
+        let found = outline(&document);
+        assert_eq!(found[0], ("Header", "Draft of the report"));
+        assert_eq!(found[1], ("Title", "On the state of things"));
+        assert_eq!(document.elements[1].metadata.category_depth, Some(1));
+        assert_eq!(found[2].0, "NarrativeText");
+    }
+    let found = elements(&tagged("LI", "P", true));
     assert_eq!(found[1].0, "ListItem");
 }
 
 #[test]
 fn a_structure_tree_that_runs_in_circles_ends() {
-    let mut builder = PdfBuilder::new().page(&lines_of(&[PROSE], 40.0, 400.0), "");
-    let root = builder.object("<< /Type /StructTreeRoot /K 8 0 R >>");
-    builder.object("<< /S /P /K [8 0 R 8 0 R 7 0 R] >>");
+    let content = format!("/P << /MCID 0 >> BDC {} EMC", lines_of(&[PROSE], 40.0, 400.0));
+    let mut builder = PdfBuilder::new().page(&content, "/StructParents 0");
+    // Object 7 is the root, object 8 its own parent and the parent tree its own kid.
+    let root = builder.object("<< /Type /StructTreeRoot /ParentTree 9 0 R >>");
+    builder.object("<< /S /Span /P 8 0 R /K 0 >>");
+    builder.object("<< /Kids [9 0 R 9 0 R] /Nums [0 [8 0 R null 7]] >>");
     let bytes = builder.catalog(&format!("/StructTreeRoot {root} 0 R")).build();
     assert_eq!(elements(&bytes).len(), 1);
 }
