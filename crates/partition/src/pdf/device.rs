@@ -404,10 +404,12 @@ fn is_stretched(run: &GlyphRun<'_, '_>, transform: Affine) -> Option<bool> {
     let (mut with, mut without, mut count) = (0.0, 0.0, 0);
     for pair in run.glyphs().windows(2).take(MAX_WIDTHS) {
         let [first, next] = pair else { continue };
-        let (along, across, origin) = place(first);
-        if (along - across).abs() < 0.01 * across {
+        let [a, b, c, d, ..] = first.transform().as_coeffs();
+        let (wide, high) = (a * a + b * b, c * c + d * d);
+        if (wide - high).abs() < 0.02 * high {
             continue;
         }
+        let (along, across, origin) = place(first);
         let drawn: &DrawnGlyph<'_> = first;
         let DrawnGlyph::Outline(outline) = drawn else { continue };
         let Some(width) = outline.advance_width() else { continue };
