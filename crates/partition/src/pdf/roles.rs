@@ -7,7 +7,7 @@ use docmill_model::ElementType;
 use super::block::Block;
 use super::engine::{OutlineEntry, TagKind};
 use super::script::is_unspaced;
-use super::text::Marker;
+use super::text::{Marker, is_date};
 use crate::classify::classify;
 
 /// How much larger than the body a heading is.
@@ -211,6 +211,9 @@ fn heading_evidence(block: &Block, body: Body) -> Evidence {
         return Evidence::None;
     }
     if text.ends_with([',', ';']) || (text.ends_with(':') && !larger) || is_caption(text) {
+        return Evidence::None;
+    }
+    if is_date(text) {
         return Evidence::None;
     }
     if (block.monospace && !body.monospace && ratio < 1.3) || (words == 1 && text.contains('@')) {
