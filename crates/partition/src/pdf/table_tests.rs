@@ -320,3 +320,44 @@ fn a_table_in_the_next_column_goes_on_without_its_heading() {
         .collect();
     assert_eq!(texts, ["Region", "North", "West", "South", "West"]);
 }
+
+proptest::proptest! {
+    /// Whatever is drawn, the cells fit their table and no text is there twice.
+    #[test]
+    fn any_rules_and_texts_make_sound_tables(
+        ys in proptest::collection::vec((0u16..120, 0u16..40, 20u16..60), 0..24),
+        shades in proptest::collection::vec((0u16..120, 0u16..40, 20u16..60, 1u16..8), 0..12),
+        words in proptest::collection::vec((0u16..120, 0u16..60, "[a-z0-9$(): ,•-]{1,12}"), 0..60),
+    ) {
+        let at = |v: u16| f32::from(v) * 6.0;
+        let rules: Vec<Rule> = ys.iter().map(|&(y, x, w)| rule(at(x), at(x) + at(w), at(y))).collect();
+        let fills: Vec<[f32; 4]> = shades
+            .iter()
+            .map(|&(y, x, w, h)| [at(x), at(y), at(x) + at(w), at(y) + at(h)])
+            .collect();
+        let rows: Vec<(f32, f32, f32, &str)> = words
+            .iter()
+            .map(|(y, x, text)| (at(*x), at(*y), 10.0, text.as_str()))
+            .collect();
+        let mut segments = segments_of(&rows);
+        let mut tables = banded_tables(&rules, &fills, HEIGHT, &mut segments);
+        for table in &tables {
+            for cell in &table.cells {
+                proptest::prop_assert!(cell.row + cell.row_span <= table.rows);
+                proptest::prop_assert!(cell.column + cell.column_span <= table.columns);
+            }
+        }
+        let mut second = segments.clone();
+        let mut more = tables.clone();
+        let found: Vec<Segment> = tables.iter().enumerate().map(|(index, table)| placed(index, table)).collect();
+        segments.extend(found.iter().cloned());
+        second.extend(found);
+        join_tables(&mut [
+            Leaf { segments: &mut segments, tables: &mut tables },
+            Leaf { segments: &mut second, tables: &mut more },
+        ]);
+        for table in &tables {
+            proptest::prop_assert!(table.cells.iter().all(|cell| cell.row + cell.row_span <= table.rows));
+        }
+    }
+}
