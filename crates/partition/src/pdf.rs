@@ -1,32 +1,45 @@
 //! Reader of PDF files: their text layer, laid out.
 //!
-//! The engine gives characters with their places; everything after that is pure: characters to
-//! segments of text ([`segment`]), repeated lines taken out ([`furniture`]), segments into reading
-//! order ([`order`]), lines and paragraphs ([`block`]), kinds of elements ([`roles`]).
+//! The engine gives characters with their places, and what a tagged file says of them
+//! ([`structure`]); everything after that is pure: characters to segments of text ([`segment`]), ruled
+//! tables ([`grid`]) and those between horizontal rules or shades ([`banded`]) and running heads
+//! ([`furniture`], [`edges`]) taken out, tables joined over columns and pages ([`continued`]), segments
+//! into reading order ([`order`]), lines, tables without rules ([`aligned`]) and paragraphs ([`block`]),
+//! paragraphs joined over columns and pages ([`joined`]), kinds of elements ([`roles`]).
 
 mod aligned;
+mod banded;
 mod block;
+mod continued;
 mod device;
 mod document;
+mod edges;
 mod engine;
 mod fonts;
 mod frame;
 mod furniture;
 mod grid;
 mod hayro;
+mod joined;
 mod line;
 mod links;
 mod order;
 mod roles;
+mod rows;
 mod script;
 mod segment;
 mod spacing;
+mod structure;
 mod table;
+#[cfg(test)]
+mod table_tests;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
 mod text;
+#[cfg(test)]
+mod text_tests;
 
 use std::sync::Arc;
 

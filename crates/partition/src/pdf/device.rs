@@ -1,12 +1,14 @@
 //! The drawing target that keeps characters and ruling lines and paints nothing.
 
-use hayro_interpret::font::{Glyph as DrawnGlyph, GlyphRun};
+use hayro_interpret::font::{Glyph as DrawnGlyph, GlyphRun, PositionedGlyph};
 use hayro_interpret::hayro_cmap::{BfString, WritingMode};
+use hayro_interpret::hayro_syntax::object::Dict;
+use hayro_interpret::hayro_syntax::object::dict::keys::MCID;
 use hayro_interpret::hayro_syntax::page::Page;
 use hayro_interpret::kurbo::{self, Affine, BezPath, PathEl, Point};
 use hayro_interpret::{BlendMode, ClipPath, Device, DrawMode, DrawProps, Image, ImageDrawProps, SoftMask};
 
-use super::engine::{Direction, FontId, Glyph, PageContent, Rule, UNKNOWN};
+use super::engine::{Direction, FontId, Glyph, PageContent, Rule, Tag, TagKind, UNKNOWN};
 use super::fonts::FontTable;
 use super::script::is_right_to_left;
 
@@ -14,6 +16,10 @@ use super::script::is_right_to_left;
 const MAX_RULES: usize = 20_000;
 /// Characters kept per page.
 const MAX_GLYPHS: usize = 2_000_000;
+/// Places among the tags of a page: text without one, text marked as an artifact, marked content 0.
+const NO_TAG: u32 = 0;
+const ARTIFACT: u32 = 1;
+const FIRST_TAG: u32 = 2;
 /// Thickest filled rectangle that is taken for a line, in points.
 const MAX_RULE_THICKNESS: f64 = 3.0;
 /// Shortest line worth keeping, in points.
@@ -30,19 +36,31 @@ pub(super) struct GlyphDevice<'f, 'a> {
     fonts: &'f mut FontTable<'a>,
     content: PageContent,
     last_run: Option<(usize, u32, Affine)>,
+    /// Marked content that is open: indexes into the tags of the page.
+    marks: Vec<u32>,
+    /// Whether the glyphs of the last run that could tell were stretched.
+    stretched: bool,
 }
 
 impl<'f, 'a> GlyphDevice<'f, 'a> {
-    pub(super) fn new(page: &'a Page<'a>, fonts: &'f mut FontTable<'a>, width: f32, height: f32) -> Self {
+    pub(super) fn new(
+        page: &'a Page<'a>,
+        fonts: &'f mut FontTable<'a>,
+        known: Vec<Tag>,
+        (width, height): (f32, f32),
+    ) -> Self {
         Self {
+            marks: Vec::new(),
             page,
             fonts,
             content: PageContent {
                 width,
                 height,
+                tags: page_tags(known),
                 ..PageContent::default()
             },
             last_run: None,
+            stretched: false,
         }
     }
 
@@ -82,6 +100,7 @@ impl<'f, 'a> GlyphDevice<'f, 'a> {
             size: place.size,
             font,
             direction: place.direction,
+            tag: self.marks.last().copied().unwrap_or(NO_TAG),
         };
         text.for_each(|ch| {
             glyph.ch = ch;
@@ -187,10 +206,12 @@ struct Place {
 
 impl Place {
     /// `matrix` takes glyph space to page space; `width` is the advance in glyph space.
-    fn new(matrix: Affine, width: Option<f32>, vertical: bool) -> Option<Self> {
+    /// `stretched` says that it also stretches the glyph, which is no part of its advance.
+    fn new(matrix: Affine, width: Option<f32>, vertical: bool, stretched: bool) -> Option<Self> {
         let [a, b, c, d, e, f] = matrix.as_coeffs();
         let size = c.hypot(d) * UNITS_PER_EM;
         let along = a.hypot(b);
+        let scale = if stretched { size / UNITS_PER_EM } else { along };
         if !(size.is_finite() && along.is_finite() && e.is_finite() && f.is_finite()) || size <= 0.05 || along <= 0.0 {
             return None;
         }
@@ -199,7 +220,7 @@ impl Place {
         let advance = if vertical {
             size
         } else {
-            (f64::from(width.unwrap_or(0.0)) * along).clamp(0.0, 4.0 * size)
+            (f64::from(width.unwrap_or(0.0)) * scale).clamp(0.0, 4.0 * size)
         };
         Some(Self {
             x: e as f32,
@@ -238,6 +259,8 @@ impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
         }
         let vertical = run.writing_mode() == WritingMode::Vertical;
         let (width, height) = (self.content.width, self.content.height);
+        let stretched = is_stretched(run, props.transform).unwrap_or(self.stretched);
+        self.stretched = stretched;
         let mut font = None;
         for positioned in run.glyphs() {
             let drawn: &DrawnGlyph<'a> = positioned;
@@ -245,7 +268,8 @@ impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
                 DrawnGlyph::Outline(glyph) => (glyph.advance_width(), glyph.as_unicode()),
                 DrawnGlyph::Type3(glyph) => (glyph.advance_width(), glyph.as_unicode()),
             };
-            let Some(place) = Place::new(props.transform * positioned.transform(), advance, vertical) else {
+            let matrix = props.transform * positioned.transform();
+            let Some(place) = Place::new(matrix, advance, vertical, stretched) else {
                 continue;
             };
             if place.x < -PAGE_MARGIN - place.size
@@ -303,12 +327,35 @@ impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
                 }
             }
             // Thin ones are lines; others are backgrounds, whose edges nobody drew.
+            DrawMode::Fill(_) if r.width().min(r.height()) > MAX_RULE_THICKNESS => {
+                if self.content.fills.len() < MAX_RULES && r.area().is_finite() {
+                    self.content.fills.push([r.x0, r.y0, r.x1, r.y1].map(|v| v as f32));
+                }
+            }
             _ => self.push_rule(corners[0], corners[2]),
         }
     }
 
     fn draw_image(&mut self, _: Image<'a, '_>, _: ImageDrawProps<'a>) {
         self.content.has_images = true;
+    }
+
+    fn begin_marked_content(&mut self, tag: &[u8], properties: Option<&Dict<'_>>) {
+        let outer = self.marks.last().copied().unwrap_or(NO_TAG);
+        let mcid = properties.and_then(|dict| dict.get::<u32>(MCID));
+        let known = mcid.and_then(|mcid| mcid.checked_add(FIRST_TAG)).filter(|&index| {
+            let tag = self.content.tags.get(index as usize);
+            tag.is_some_and(|tag| *tag != Tag::default())
+        });
+        self.marks.push(match known {
+            Some(index) => index,
+            None if tag == b"Artifact" => ARTIFACT,
+            None => outer,
+        });
+    }
+
+    fn end_marked_content(&mut self) {
+        self.marks.pop();
     }
 
     fn push_clip_path(&mut self, _: &ClipPath) {}
@@ -335,6 +382,43 @@ impl GlyphDevice<'_, '_> {
             DrawnGlyph::Type3(_) => printable(code),
         }
     }
+}
+
+/// The tags of a page with those that need no structure tree before them.
+fn page_tags(known: Vec<Tag>) -> Vec<Tag> {
+    let artifact = Tag {
+        kind: TagKind::Artifact,
+        element: 0,
+    };
+    [Tag::default(), artifact].into_iter().chain(known).collect()
+}
+
+/// Whether glyphs are stretched to fit the widths of a font they stand in for. The matrix of such a
+/// glyph does not tell how far the text moves on; where the next one stands does. None when no glyph of
+/// the run is wider or narrower than its size.
+fn is_stretched(run: &GlyphRun<'_, '_>, transform: Affine) -> Option<bool> {
+    let place = |glyph: &PositionedGlyph<'_>| {
+        let [a, b, c, d, e, f] = (transform * glyph.transform()).as_coeffs();
+        (a.hypot(b), c.hypot(d), Point::new(e, f))
+    };
+    let (mut with, mut without, mut count) = (0.0, 0.0, 0);
+    for pair in run.glyphs().windows(2).take(MAX_WIDTHS) {
+        let [first, next] = pair else { continue };
+        let [a, b, c, d, ..] = first.transform().as_coeffs();
+        let (wide, high) = (a * a + b * b, c * c + d * d);
+        if (wide - high).abs() < 0.02 * high {
+            continue;
+        }
+        let (along, across, origin) = place(first);
+        let drawn: &DrawnGlyph<'_> = first;
+        let DrawnGlyph::Outline(outline) = drawn else { continue };
+        let Some(width) = outline.advance_width() else { continue };
+        let step = origin.distance(place(next).2);
+        with += (step - f64::from(width) * across).abs();
+        without += (step - f64::from(width) * along).abs();
+        count += 1;
+    }
+    (count > 0).then_some(with < without)
 }
 
 /// Codes and widths of the first glyphs of a run.

@@ -3,11 +3,14 @@
 use docmill_model::metadata::Coordinates;
 use docmill_model::{Element, ElementType, PageInfo, Warning, WarningCode};
 
+use super::banded::banded_tables;
 use super::block::{Block, blocks};
-use super::engine::{Direction, PageContent, PageSource};
+use super::continued::{Leaf, join_tables};
+use super::engine::{Direction, PageContent, PageSource, Rule, Tag};
 use super::frame::Frame;
 use super::furniture::{Furniture, FurnitureLine, Sheet, take_furniture};
 use super::grid::ruled_tables;
+use super::joined::join_paragraphs;
 use super::links::{LinkedText, linked_texts, links_in};
 use super::order::read_order;
 use super::roles::{Body, BodyCount, Role, roles};
@@ -64,7 +67,19 @@ pub(super) fn partition(source: &mut dyn PageSource, cx: &mut Context) -> Result
         })
         .collect();
     let furniture = take_furniture(&mut sheets, size);
-    let laid_out: Vec<Vec<(Frame, Block)>> = pages.iter_mut().map(lay_out).collect();
+    let mut leaves: Vec<Leaf<'_>> = pages
+        .iter_mut()
+        .filter_map(|page| {
+            let (_, segments) = page.parts.first_mut()?;
+            Some(Leaf {
+                segments,
+                tables: &mut page.tables,
+            })
+        })
+        .collect();
+    join_tables(&mut leaves);
+    let mut laid_out: Vec<Vec<(Frame, Block)>> = pages.iter_mut().map(lay_out).collect();
+    join_paragraphs(&mut laid_out);
     let all: Vec<&Block> = laid_out.iter().flatten().map(|(_, block)| block).collect();
     let roles = roles(&all, body(&all, count), &source.outline());
 
@@ -129,9 +144,12 @@ fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
         tables: Vec::new(),
     };
     if let Some((frame, segments)) = page.parts.first_mut()
-        && frame.is_upright()
+        && frame.direction != Direction::Oblique
     {
-        page.tables = ruled_tables(&content.rules, segments);
+        let (rules, fills) = framed(&content, frame);
+        page.tables = ruled_tables(&rules, segments);
+        page.tables
+            .extend(banded_tables(&rules, &fills, frame.size().1, segments));
         segments.extend(
             page.tables
                 .iter()
@@ -145,6 +163,16 @@ fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
         height: Some(f64::from(page.height)),
     });
     page
+}
+
+/// The rules and shadings of a page as its frame has them.
+fn framed(content: &PageContent, frame: &Frame) -> (Vec<Rule>, Vec<[f32; 4]>) {
+    let rule = |rule: &Rule| {
+        let [x0, y0, x1, y1] = frame.map_box([rule.x0, rule.y0, rule.x1, rule.y1]);
+        Rule { x0, y0, x1, y1 }
+    };
+    let fills = content.fills.iter().map(|bbox| frame.map_box(*bbox));
+    (content.rules.iter().map(rule).collect(), fills.collect())
 }
 
 /// Text recognition gives every word a size of its own; those around the median are made one.
@@ -179,6 +207,7 @@ fn placeholder(index: usize, table: &Table) -> Segment {
         italic: false,
         monospace: false,
         table: Some(index),
+        tag: Tag::default(),
         breaks: Vec::new(),
     }
 }

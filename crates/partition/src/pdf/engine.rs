@@ -43,6 +43,33 @@ pub(super) struct Glyph {
     pub(super) font: FontId,
     /// Direction of the text.
     pub(super) direction: Direction,
+    /// Index into [`PageContent::tags`].
+    pub(super) tag: u32,
+}
+
+/// What the structure tree of a tagged file says of some text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tag {
+    pub(super) kind: TagKind,
+    /// Number of the element, the same for all text of a paragraph, and 0 for none.
+    pub(super) element: u32,
+}
+
+/// Kinds of structure elements, as far as layout cares.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum TagKind {
+    #[default]
+    None,
+    /// No part of the text: running heads, decoration.
+    Artifact,
+    /// With its level, from 1, where it has one.
+    Heading(Option<u8>),
+    Paragraph,
+    ListItem,
+    Caption,
+    Note,
+    /// Of a table.
+    Cell,
 }
 
 /// A font, as far as layout cares.
@@ -103,6 +130,10 @@ pub(super) struct PageContent {
     pub(super) hidden: usize,
     /// Ruling lines.
     pub(super) rules: Vec<Rule>,
+    /// The tags of the glyphs; the first says nothing.
+    pub(super) tags: Vec<Tag>,
+    /// Filled rectangles that are no lines, `[x0, y0, x1, y1]`: shading.
+    pub(super) fills: Vec<[f32; 4]>,
     /// Links.
     pub(super) links: Vec<LinkArea>,
     /// Whether a raster image is drawn.

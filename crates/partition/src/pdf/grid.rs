@@ -23,10 +23,10 @@ const MAX_CELLS: usize = 100_000;
 
 /// A line by its fixed and its running coordinate.
 #[derive(Clone, Copy, Debug)]
-struct Stroke {
-    at: f32,
-    from: f32,
-    to: f32,
+pub(super) struct Stroke {
+    pub(super) at: f32,
+    pub(super) from: f32,
+    pub(super) to: f32,
 }
 
 /// Finds the ruled tables of a page and takes their text out of `segments`.
@@ -54,7 +54,7 @@ pub(super) fn ruled_tables(rules: &[Rule], segments: &mut Vec<Segment>) -> Vec<T
 }
 
 /// Joins pieces of one line, as dashes and cell borders draw them.
-fn strokes(pieces: impl Iterator<Item = Stroke>) -> Vec<Stroke> {
+pub(super) fn strokes(pieces: impl Iterator<Item = Stroke>) -> Vec<Stroke> {
     let mut pieces: Vec<Stroke> = pieces.collect();
     pieces.sort_by(|a, b| a.at.total_cmp(&b.at));
     // Snap positions first, so that pieces of one line sort together.
@@ -333,6 +333,7 @@ fn fill(grid: &Grid, segments: &mut Vec<Segment>) -> Option<Table> {
         columns,
         cells: Vec::new(),
         bbox: grid.bbox(),
+        separators: grid.xs.get(1..columns).unwrap_or_default().to_vec(),
     };
     for owner in owners {
         let span = |index: usize| (index / columns, index % columns);

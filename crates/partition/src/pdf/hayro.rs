@@ -16,6 +16,7 @@ use hayro_interpret::{Context, InterpreterCache, InterpreterSettings, RenderCont
 use super::device::GlyphDevice;
 use super::engine::{Font, LinkArea, OutlineEntry, PageContent, PageSource, Unreadable};
 use super::fonts::FontTable;
+use super::structure::Structure;
 use crate::error::PartitionError;
 
 /// Entries of an outline that are read; more serve nobody.
@@ -63,6 +64,7 @@ pub(super) struct HayroSource<'a> {
     cache: InterpreterCache<'a>,
     settings: InterpreterSettings,
     fonts: FontTable<'a>,
+    structure: Option<Structure<'a>>,
 }
 
 impl<'a> HayroSource<'a> {
@@ -73,6 +75,7 @@ impl<'a> HayroSource<'a> {
             cache: InterpreterCache::new(),
             fonts: FontTable::new(&settings),
             settings,
+            structure: catch_unwind(AssertUnwindSafe(|| Structure::open(pdf))).unwrap_or_default(),
         }
     }
 }
@@ -120,7 +123,8 @@ impl<'a> HayroSource<'a> {
         let (width, height) = page.render_dimensions();
         let transform = Affine::new(page.initial_transform(true).as_coeffs());
         let bbox = kurbo::Rect::new(0.0, 0.0, f64::from(width), f64::from(height));
-        let mut device = GlyphDevice::new(page, &mut self.fonts, width, height);
+        let tags = self.structure.as_mut().map(|structure| structure.tags(page));
+        let mut device = GlyphDevice::new(page, &mut self.fonts, tags.unwrap_or_default(), (width, height));
         let context = |settings| Context::new(transform, bbox, &self.cache, self.pdf.xref(), settings);
         interpret(
             page.typed_operations(),

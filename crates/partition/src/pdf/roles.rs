@@ -5,13 +5,15 @@ use std::collections::{BTreeMap, HashMap};
 use docmill_model::ElementType;
 
 use super::block::Block;
-use super::engine::OutlineEntry;
+use super::engine::{OutlineEntry, TagKind};
 use super::script::is_unspaced;
-use super::text::Marker;
+use super::text::{Marker, is_date};
 use crate::classify::classify;
 
 /// How much larger than the body a heading is.
 const LARGER: f32 = 1.13;
+/// Longest text, in bytes, that a tag makes a heading.
+const MAX_TAGGED_HEADING: usize = 400;
 /// Depths given to headings: 0 to this.
 const MAX_DEPTH: u32 = 5;
 
@@ -96,7 +98,7 @@ impl BodyCount {
 /// Decides on all blocks of a document, given in reading order.
 pub(super) fn roles(blocks: &[&Block], body: Body, outline: &[OutlineEntry]) -> Vec<Role> {
     let bookmarks = Bookmarks::new(outline);
-    let evidence: Vec<Evidence> = blocks
+    let mut evidence: Vec<Evidence> = blocks
         .iter()
         .map(|block| {
             let marked = bookmarks.depth(&block.text).is_some() && block.lines <= 4 && !block.tabular;
@@ -107,6 +109,8 @@ pub(super) fn roles(blocks: &[&Block], body: Body, outline: &[OutlineEntry]) -> 
             }
         })
         .collect();
+    judge_by_what_follows(blocks, &mut evidence, body, &bookmarks);
+    judge_by_tags(blocks, &mut evidence, &bookmarks);
     // Capitals alone make headings only where nothing else does, as in typewritten documents.
     let strong = evidence.iter().filter(|&&e| e == Evidence::Strong).count();
     let headings: Vec<bool> = evidence
@@ -128,6 +132,54 @@ pub(super) fn roles(blocks: &[&Block], body: Body, outline: &[OutlineEntry]) -> 
             }
         })
         .collect()
+}
+
+/// Blocks tagged as headings are headings. Where the structure has several, covers nearly all text and
+/// says of a block that it is something else, that block is none.
+fn judge_by_tags(blocks: &[&Block], evidence: &mut [Evidence], bookmarks: &Bookmarks) {
+    let text = || blocks.iter().filter(|block| block.table.is_none());
+    let chars = |blocks: &mut dyn Iterator<Item = &&Block>| blocks.map(|block| block.text.len()).sum::<usize>();
+    let tagged = chars(&mut text().filter(|block| block.tag != TagKind::None));
+    let headings = text().filter(|block| matches!(block.tag, TagKind::Heading(_))).count();
+    let trusted = headings >= 2 && headings * 2 < text().count().max(4) && tagged * 10 > chars(&mut text()) * 9;
+    for (block, evidence) in blocks.iter().zip(evidence) {
+        match block.tag {
+            TagKind::Heading(_) if block.text.len() <= MAX_TAGGED_HEADING && block.table.is_none() => {
+                *evidence = Evidence::Strong;
+            }
+            TagKind::Paragraph | TagKind::ListItem | TagKind::Caption | TagKind::Note
+                if trusted && bookmarks.depth(&block.text).is_none() =>
+            {
+                *evidence = Evidence::None;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What a block is can depend on the next: a label in the type of the text it stands before is no
+/// heading, and a large number above a heading is a part of it.
+fn judge_by_what_follows(blocks: &[&Block], evidence: &mut [Evidence], body: Body, bookmarks: &Bookmarks) {
+    for index in (0..blocks.len().saturating_sub(1)).rev() {
+        let (Some(block), Some(next)) = (blocks.get(index), blocks.get(index + 1)) else {
+            continue;
+        };
+        let followed_by = evidence.get(index + 1).copied().unwrap_or(Evidence::None);
+        let Some(slot) = evidence.get_mut(index) else { continue };
+        let label = block.text.ends_with(':')
+            && followed_by == Evidence::None
+            && block.size < 1.05 * next.size
+            && bookmarks.depth(&block.text).is_none();
+        let numeral = block.size >= 1.3 * body.size
+            && block.lines == 1
+            && block.text.len() <= 4
+            && block.text.bytes().all(|b| b.is_ascii_digit());
+        if label {
+            *slot = Evidence::None;
+        } else if numeral && followed_by == Evidence::Strong && next.size <= block.size * 1.02 {
+            *slot = Evidence::Strong;
+        }
+    }
 }
 
 /// How much speaks for a heading.
@@ -161,7 +213,14 @@ fn heading_evidence(block: &Block, body: Body) -> Evidence {
     if text.ends_with([',', ';']) || (text.ends_with(':') && !larger) || is_caption(text) {
         return Evidence::None;
     }
+    if is_date(text) {
+        return Evidence::None;
+    }
     if (block.monospace && !body.monospace && ratio < 1.3) || (words == 1 && text.contains('@')) {
+        return Evidence::None;
+    }
+    // The middle of a sentence.
+    if text.starts_with(char::is_lowercase) && ratio < 1.5 {
         return Evidence::None;
     }
     let sentence = text.ends_with(['.', '。']) && (words > 3 || text.starts_with(char::is_lowercase));
@@ -231,6 +290,13 @@ fn depths(blocks: &[&Block], headings: &[bool], bookmarks: &Bookmarks) -> Vec<u3
     blocks
         .iter()
         .map(|block| {
+            let level = match block.tag {
+                TagKind::Heading(Some(level)) => Some(u32::from(level).saturating_sub(1)),
+                _ => None,
+            };
+            if let (Some(level), false) = (level, bookmarks.depth(&block.text).is_some()) {
+                return level.min(MAX_DEPTH);
+            }
             let depth = match (bookmarks.depth(&block.text), number_depth(&block.text), numbered_base) {
                 (Some(depth), _, _) => bookmark_base + depth,
                 (None, Some(depth), Some(base)) => base + depth - 1,
@@ -344,7 +410,9 @@ fn is_caption(text: &str) -> bool {
         && words.next().is_some_and(|number| {
             number.starts_with(|ch: char| ch.is_ascii_digit() || matches!(ch, 'I' | 'V' | 'X' | 'A'..='D'))
                 && (number.ends_with([':', '.', '|', '–', '—'])
-                    || words.next().is_some_and(|w| matches!(w, ":" | "|" | "-" | "–" | "—")))
+                    || words
+                        .next()
+                        .is_some_and(|w| matches!(w, ":" | "|" | "-" | "–" | "—") || w.starts_with(char::is_uppercase)))
         })
 }
 
@@ -356,14 +424,20 @@ fn ordinary(block: &Block, body: Body) -> Role {
     if block.tabular {
         return Role::of(ElementType::UncategorizedText);
     }
-    if block.marker.is_some() {
+    if block.monospace && !body.monospace && block.lines > 1 {
+        return Role {
+            text: Some(block.code.clone()),
+            ..Role::of(ElementType::CodeSnippet)
+        };
+    }
+    if block.marker.is_some() || block.tag == TagKind::ListItem {
         return Role::of(ElementType::ListItem);
+    }
+    if block.tag == TagKind::Caption {
+        return Role::of(ElementType::FigureCaption);
     }
     if is_caption(text) {
         return Role::of(ElementType::FigureCaption);
-    }
-    if block.monospace && !body.monospace && block.lines > 1 {
-        return Role::of(ElementType::CodeSnippet);
     }
     let words = text.split_whitespace().count();
     let ends = text

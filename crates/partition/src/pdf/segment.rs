@@ -2,7 +2,7 @@
 //!
 //! Segments live in the frame of their text direction, in which text runs from left to right.
 
-use super::engine::{Direction, Font, Glyph, PageContent, Rule};
+use super::engine::{Direction, Font, Glyph, PageContent, Rule, Tag};
 use super::frame::Frame;
 use super::script::{is_blank, is_mark, is_right_to_left};
 use super::spacing::{Break, text_of};
@@ -57,6 +57,8 @@ pub(super) struct Segment {
     pub(super) monospace: bool,
     /// Stands for a table: its index among the tables of the page.
     pub(super) table: Option<usize>,
+    /// What the file's structure says it is.
+    pub(super) tag: Tag,
     /// Spaces wide enough to separate the cells of a tight table.
     pub(super) breaks: Vec<Break>,
 }
@@ -74,15 +76,11 @@ struct Raw {
 /// Groups the characters of one direction into segments, sorted by baseline, then from left to right.
 pub(super) fn segments(content: &PageContent, fonts: &[Font], direction: Direction) -> Vec<Segment> {
     let frame = Frame::new(direction, content.width, content.height);
-    let walls = if frame.is_upright() {
-        Walls::new(&content.rules)
-    } else {
-        Walls::new(&[])
-    };
+    let walls = Walls::new(&content.rules, &frame);
     let raws = collect(&content.glyphs, &frame, &walls);
     let mut segments = merge_rows(raws, &content.glyphs, &walls)
         .into_iter()
-        .filter_map(|raw| finish(&raw, &content.glyphs, &frame, fonts))
+        .filter_map(|raw| finish(&raw, content, &frame, fonts))
         .collect();
     attach_initials(&mut segments);
     segments
@@ -132,8 +130,12 @@ fn attach_initials(segments: &mut Vec<Segment>) {
 struct Walls(Vec<Rule>);
 
 impl Walls {
-    fn new(rules: &[Rule]) -> Self {
-        let mut pieces: Vec<Rule> = rules.iter().filter(|rule| !rule.is_horizontal()).copied().collect();
+    fn new(rules: &[Rule], frame: &Frame) -> Self {
+        let framed = |rule: &Rule| {
+            let [x0, y0, x1, y1] = frame.map_box([rule.x0, rule.y0, rule.x1, rule.y1]);
+            Rule { x0, y0, x1, y1 }
+        };
+        let mut pieces: Vec<Rule> = rules.iter().map(framed).filter(|rule| !rule.is_horizontal()).collect();
         pieces.sort_by(|a, b| a.x0.total_cmp(&b.x0).then(a.y0.total_cmp(&b.y0)));
         let mut walls: Vec<Rule> = Vec::new();
         for piece in pieces {
@@ -353,7 +355,8 @@ fn contains_text(outer: &Raw, inner: &Raw, glyphs: &[Glyph]) -> bool {
         })
 }
 
-fn finish(raw: &Raw, glyphs: &[Glyph], frame: &Frame, fonts: &[Font]) -> Option<Segment> {
+fn finish(raw: &Raw, content: &PageContent, frame: &Frame, fonts: &[Font]) -> Option<Segment> {
+    let glyphs = &content.glyphs;
     let parts: Vec<(&Glyph, bool)> = raw
         .glyphs
         .iter()
@@ -382,6 +385,11 @@ fn finish(raw: &Raw, glyphs: &[Glyph], frame: &Frame, fonts: &[Font]) -> Option<
         italic: majority(|font| font.italic),
         monospace: majority(|font| font.monospace),
         table: None,
+        tag: parts
+            .get(parts.len() / 2)
+            .and_then(|(glyph, _)| content.tags.get(glyph.tag as usize))
+            .copied()
+            .unwrap_or_default(),
         breaks,
         text,
     })

@@ -16,6 +16,7 @@ pub(super) struct PdfBuilder {
     objects: Vec<Vec<u8>>,
     pages: Vec<usize>,
     trailer: String,
+    catalog: String,
 }
 
 impl PdfBuilder {
@@ -31,6 +32,7 @@ impl PdfBuilder {
             ],
             pages: Vec::new(),
             trailer: String::new(),
+            catalog: String::new(),
         }
     }
 
@@ -67,9 +69,16 @@ impl PdfBuilder {
         self
     }
 
+    /// Adds entries to the catalog.
+    pub(super) fn catalog(mut self, entries: &str) -> Self {
+        self.catalog.push_str(entries);
+        self
+    }
+
     pub(super) fn build(mut self) -> Arc<Vec<u8>> {
         let kids: Vec<String> = self.pages.iter().map(|page| format!("{page} 0 R")).collect();
         self.objects[1] = format!("<< /Type /Pages /Kids [{}] /Count {} >>", kids.join(" "), kids.len()).into_bytes();
+        self.objects[0] = format!("<< /Type /Catalog /Pages 2 0 R {} >>", self.catalog).into_bytes();
         let mut out = b"%PDF-1.4\n".to_vec();
         let mut offsets = Vec::new();
         for (index, body) in self.objects.iter().enumerate() {
@@ -134,6 +143,7 @@ pub(super) fn typeset(lines: &[(f32, f32, f32, &str)]) -> PageContent {
                 size,
                 font: 0,
                 direction: Direction::East,
+                tag: 0,
             });
         }
     }

@@ -296,6 +296,7 @@ fn text_drawn_twice_comes_once() {
         .glyphs
         .iter()
         .map(|glyph| Glyph {
+            tag: 0,
             x: glyph.x + 0.4,
             ..*glyph
         })
@@ -339,6 +340,7 @@ fn glyphs() -> impl Strategy<Value = Vec<Glyph>> {
             .into_iter()
             .enumerate()
             .map(|(index, (x, y, advance, size, direction))| Glyph {
+                tag: 0,
                 ch: char::from_u32(0x4E00 + index as u32).unwrap(),
                 x,
                 y,
@@ -384,7 +386,7 @@ proptest! {
     fn extreme_numbers_do_no_harm(values in prop::collection::vec((any::<f32>(), any::<f32>(), any::<f32>(), any::<f32>()), 0..50)) {
         let glyphs = values
             .into_iter()
-            .map(|(x, y, advance, size)| Glyph { ch: 'x', x, y, advance, size, font: 9, direction: Direction::East })
+            .map(|(x, y, advance, size)| Glyph { ch: 'x', x, y, advance, size, font: 9, direction: Direction::East, tag: 0 })
             .collect();
         let content = PageContent { width: 600.0, height: 800.0, glyphs, ..Default::default() };
         for region in read_order(segments(&content, &[], Direction::East)) {

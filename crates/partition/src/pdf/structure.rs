@@ -1,0 +1,276 @@
+//! The structure tree of tagged files: what each piece of marked content is a part of.
+//!
+//! A page names its content's elements in the parent tree, and from each of them the way up is short; so
+//! a page costs the same in a file of one page and of a thousand. The tree is walked as a whole only
+//! where a file lacks the parent tree.
+
+use std::collections::HashMap;
+
+use hayro_interpret::hayro_syntax::Pdf;
+use hayro_interpret::hayro_syntax::object::dict::keys::{
+    K, KIDS, MCID, NUMS, P, PARENT_TREE, PG, ROLE_MAP, S, STRUCT_PARENTS, STRUCT_TREE_ROOT,
+};
+use hayro_interpret::hayro_syntax::object::{Array, Dict, MaybeRef, Name, Object};
+use hayro_interpret::hayro_syntax::page::Page;
+use hayro_interpret::hayro_syntax::xref::XRef;
+
+use super::engine::{Tag, TagKind};
+
+/// Entries of the parent tree that are read.
+const MAX_ENTRIES: usize = 1_000_000;
+/// Nodes of the parent tree that are visited.
+const MAX_NODES: usize = 10_000;
+/// Pieces of marked content of one page.
+const MAX_PIECES: usize = 200_000;
+/// Elements on the way up that are looked at.
+const MAX_DEPTH: usize = 64;
+/// Steps through the map of roles.
+const MAX_ROLES: usize = 8;
+
+/// The structure of a document.
+pub(super) struct Structure<'a> {
+    xref: &'a XRef,
+    roles: Dict<'a>,
+    /// What the parent tree has for the key of a page.
+    pages: HashMap<i32, MaybeRef<Object<'a>>>,
+    /// Elements that are known already, by object number.
+    known: HashMap<u32, Tag>,
+    /// Where there is no parent tree: by the object number of the page.
+    walked: HashMap<u32, Vec<Tag>>,
+}
+
+/// An element on the way down the tree.
+#[derive(Clone, Copy)]
+struct Context {
+    page: Option<u32>,
+    tag: Tag,
+    depth: usize,
+}
+
+impl<'a> Structure<'a> {
+    /// Opens the tree; none when there is none.
+    pub(super) fn open(pdf: &'a Pdf) -> Option<Self> {
+        let xref = pdf.xref();
+        let root = xref
+            .get::<Dict<'a>>(xref.root_id())?
+            .get::<Dict<'a>>(STRUCT_TREE_ROOT)?;
+        let mut structure = Self {
+            xref,
+            roles: root.get::<Dict<'a>>(ROLE_MAP).unwrap_or_default(),
+            pages: HashMap::new(),
+            known: HashMap::new(),
+            walked: HashMap::new(),
+        };
+        let Some(parents) = root.get::<Dict<'a>>(PARENT_TREE) else {
+            structure.walked = walk(&root, &structure.roles);
+            return Some(structure);
+        };
+        let mut todo = vec![parents];
+        let mut visited = 0;
+        while let Some(node) = todo.pop() {
+            visited += 1;
+            if visited > MAX_NODES {
+                break;
+            }
+            if let Some(kids) = node.get::<Array<'a>>(KIDS) {
+                todo.extend(kids.iter::<Dict<'a>>().take(MAX_NODES - todo.len().min(MAX_NODES)));
+            }
+            if let Some(numbers) = node.get::<Array<'a>>(NUMS) {
+                structure.add_numbers(&numbers);
+            }
+        }
+        Some(structure)
+    }
+
+    /// Adds the pairs of one leaf.
+    fn add_numbers(&mut self, numbers: &Array<'a>) {
+        let mut key = None;
+        for entry in numbers.raw_iter() {
+            if self.pages.len() >= MAX_ENTRIES {
+                return;
+            }
+            match (key.take(), entry) {
+                (None, MaybeRef::NotRef(Object::Number(number))) => key = Some(number.as_f64() as i32),
+                (Some(key), value) => {
+                    self.pages.insert(key, value);
+                }
+                (None, _) => {}
+            }
+        }
+    }
+
+    /// What the marked content of a page is, by its identifier.
+    pub(super) fn tags(&mut self, page: &Page<'a>) -> Vec<Tag> {
+        if !self.walked.is_empty() {
+            let number = page.raw().obj_id().map(|id| id.obj_number);
+            let tags = number.and_then(|number| self.walked.get(&number));
+            return tags.cloned().unwrap_or_default();
+        }
+        let entry = page
+            .raw()
+            .get::<i32>(STRUCT_PARENTS)
+            .and_then(|key| self.pages.get(&key));
+        let elements = match entry {
+            Some(MaybeRef::Ref(reference)) => self.xref.get::<Array<'a>>((*reference).into()),
+            Some(MaybeRef::NotRef(Object::Array(array))) => Some(array.clone()),
+            _ => None,
+        };
+        let Some(elements) = elements else { return Vec::new() };
+        let mut tags = Vec::new();
+        // Neighbours mostly belong to one element.
+        let mut last = (None, Tag::default());
+        for entry in elements.raw_iter().take(MAX_PIECES) {
+            let MaybeRef::Ref(reference) = entry else {
+                tags.push(Tag::default());
+                continue;
+            };
+            if last.0 != Some(reference.obj_number) {
+                let tag = match self.known.get(&reference.obj_number) {
+                    Some(tag) => *tag,
+                    None => self
+                        .xref
+                        .get::<Dict<'a>>(reference.into())
+                        .map_or(Tag::default(), |element| self.climb(element, reference.obj_number)),
+                };
+                last = (Some(reference.obj_number), tag);
+            }
+            tags.push(last.1);
+        }
+        tags
+    }
+
+    /// The tag of an element, by those it stands in.
+    fn climb(&mut self, element: Dict<'a>, number: u32) -> Tag {
+        let mut path = Vec::new();
+        let mut tag = Tag::default();
+        let mut next = Some((element, number));
+        while let Some((element, number)) = next {
+            if let Some(known) = self.known.get(&number) {
+                tag = *known;
+                break;
+            }
+            let Some(name) = element.get::<Name<'a>>(S) else { break };
+            path.push((role(name, &self.roles), number));
+            if path.len() > MAX_DEPTH {
+                break;
+            }
+            let number = element.get_ref(P).map_or(0, |parent| parent.obj_number);
+            next = element.get::<Dict<'a>>(P).map(|parent| (parent, number));
+        }
+        for (name, number) in path.into_iter().rev() {
+            tag = child_tag(&name, tag, number);
+            if number > 0 {
+                self.known.insert(number, tag);
+            }
+        }
+        tag
+    }
+}
+
+/// Collects the tags of all marked content from the tree itself.
+fn walk<'a>(root: &Dict<'a>, roles: &Dict<'a>) -> HashMap<u32, Vec<Tag>> {
+    let mut found: HashMap<u32, Vec<Tag>> = HashMap::new();
+    let mut add = |context: Context, mcid: f64| {
+        if let (Some(page), true) = (context.page, (0.0..MAX_PIECES as f64).contains(&mcid)) {
+            let tags = found.entry(page).or_default();
+            let index = mcid as usize;
+            // Identifiers count up; a gap larger than what came before is an error.
+            if index >= tags.len() && index <= 2 * tags.len() + 1000 {
+                tags.resize(index + 1, Tag::default());
+            }
+            if let Some(slot) = tags.get_mut(index) {
+                *slot = context.tag;
+            }
+        }
+    };
+    let start = Context {
+        page: None,
+        tag: Tag::default(),
+        depth: 0,
+    };
+    let (mut visited, mut elements) = (0, 0);
+    let mut todo: Vec<(Object<'a>, Context)> = kids(root).into_iter().map(|kid| (kid, start)).collect();
+    while let Some((object, context)) = todo.pop() {
+        visited += 1;
+        if visited > MAX_ENTRIES || context.depth > MAX_DEPTH {
+            continue;
+        }
+        match object {
+            Object::Number(number) => add(context, number.as_f64()),
+            Object::Dict(dict) => {
+                let page = dict.get_ref(PG).map(|page| page.obj_number).or(context.page);
+                if let Some(mcid) = dict.get::<f32>(MCID) {
+                    add(Context { page, ..context }, f64::from(mcid));
+                    continue;
+                }
+                let Some(name) = dict.get::<Name<'a>>(S) else { continue };
+                elements += 1;
+                let below = Context {
+                    page,
+                    tag: child_tag(&role(name, roles), context.tag, elements),
+                    depth: context.depth + 1,
+                };
+                todo.extend(kids(&dict).into_iter().rev().map(|kid| (kid, below)));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+fn kids<'a>(dict: &Dict<'a>) -> Vec<Object<'a>> {
+    match dict.get::<Object<'a>>(K) {
+        Some(Object::Array(array)) => array.iter::<Object<'a>>().take(MAX_PIECES).collect(),
+        Some(object) => vec![object],
+        None => Vec::new(),
+    }
+}
+
+/// The standard name a name stands for.
+fn role(name: Name<'_>, roles: &Dict<'_>) -> String {
+    let mut name = String::from_utf8_lossy(name.as_ref()).into_owned();
+    for _ in 0..MAX_ROLES {
+        if kind(&name).is_some() {
+            break;
+        }
+        match roles.get::<Name<'_>>(name.as_bytes()) {
+            Some(next) => name = String::from_utf8_lossy(next.as_ref()).into_owned(),
+            None => break,
+        }
+    }
+    name
+}
+
+/// What a standard element makes of its content; none when it says nothing.
+fn kind(name: &str) -> Option<TagKind> {
+    Some(match name {
+        "H" | "Title" => TagKind::Heading(None),
+        "H1" | "H2" | "H3" | "H4" | "H5" | "H6" => {
+            let level = name.as_bytes().get(1).map_or(1, |digit| digit.saturating_sub(b'0'));
+            TagKind::Heading(Some(level.max(1)))
+        }
+        "P" | "BlockQuote" | "Index" => TagKind::Paragraph,
+        "LI" | "LBody" | "Lbl" => TagKind::ListItem,
+        "Caption" => TagKind::Caption,
+        "Note" | "FENote" => TagKind::Note,
+        "Artifact" => TagKind::Artifact,
+        "TH" | "TD" => TagKind::Cell,
+        _ => return None,
+    })
+}
+
+/// The tag of an element within one of tag `parent`: a paragraph in a list item is the item's, one in
+/// a cell the cell's.
+fn child_tag(name: &str, parent: Tag, element: u32) -> Tag {
+    let nested = matches!(
+        parent.kind,
+        TagKind::ListItem | TagKind::Cell | TagKind::Caption | TagKind::Note
+    );
+    match kind(name) {
+        Some(TagKind::Paragraph) if nested => parent,
+        // Label and body of an item are one.
+        Some(TagKind::ListItem) if name != "LI" && parent.kind == TagKind::ListItem => parent,
+        Some(kind) => Tag { kind, element },
+        None => parent,
+    }
+}
