@@ -3,7 +3,7 @@
 use docmill_model::channel::{ChannelKind, DeliveryKind};
 use docmill_model::ids::DeliveryId;
 use docmill_model::time::{Micros, SECOND};
-use docmill_notify::{Addressing, DisabledChannel, Mail, Mailbox, Message, SendError, Sent};
+use docmill_notify::{Addressing, DisabledChannel, Mail, Mailbox, Message, SendError, Sent, Stage};
 use docmill_store::{Attempt, ChannelTarget, DeliveryClaim, DeliveryLease, DeliveryOutcome, EventSnapshot, Result};
 
 use super::report::{job_report, noticed_channel};
@@ -262,9 +262,11 @@ fn answer(sent: Sent) -> String {
 
 fn refused(claim: &DeliveryClaim, error: SendError) -> (Option<u16>, Option<String>, Option<String>, DeliveryOutcome) {
     let reason = error.message;
-    let outcome = match error.permanent {
-        true => DeliveryOutcome::Bounced { reason: reason.clone() },
-        false => again(claim, None),
+    let outcome = match (error.permanent, error.stage) {
+        (true, Stage::Recipient) => DeliveryOutcome::Bounced { reason: reason.clone() },
+        // It is this mail the server will not have, which says nothing about the address.
+        (true, _) => DeliveryOutcome::Failed,
+        (false, _) => again(claim, None),
     };
     (error.smtp_code, None, Some(reason), outcome)
 }

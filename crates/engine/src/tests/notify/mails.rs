@@ -243,6 +243,27 @@ async fn an_address_that_is_refused_for_good_is_told_of_and_left_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_mail_that_is_refused_for_good_says_nothing_about_its_address() {
+    let mut server = SmtpServer::start(&[]);
+    let world = mailing(&server, |_| ()).await;
+    world.engine.start().await.unwrap();
+    let channel = world.verified(&server, ANA, &[EventType::JobCompleted]).await;
+    server.restart(&["--data", "554 looks like spam"]);
+    let workflow = world.workflow(|_| ()).await;
+    world.source.put("a.txt", "alpha", Some("1"));
+    world.run(&workflow).await;
+    let delivery = until("the refusal", async || {
+        let delivery = world.deliveries(channel).await.swap_remove(0);
+        (delivery.state == DeliveryState::Failed).then_some(delivery)
+    })
+    .await;
+    assert_eq!((delivery.attempts, delivery.last_status), (1, Some(554)));
+    let record = world.record(channel).await;
+    assert!(record.enabled() && record.bounced.is_none());
+    world.engine.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_mail_that_may_have_arrived_is_sent_again_as_the_same_mail() {
     let mut server = SmtpServer::start(&[]);
     let world = mailing(&server, |_| ()).await;
