@@ -40,6 +40,9 @@ mod tests;
 mod text;
 #[cfg(test)]
 mod text_tests;
+mod visibility;
+#[cfg(test)]
+mod visibility_tests;
 
 use std::sync::Arc;
 

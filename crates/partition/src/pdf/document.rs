@@ -14,13 +14,18 @@ use super::joined::join_paragraphs;
 use super::links::{LinkedText, linked_texts, links_in};
 use super::order::read_order;
 use super::roles::{Body, BodyCount, Role, roles};
+use super::script::is_blank;
 use super::segment::{Segment, segments};
 use super::table::Table;
+use super::visibility::Hidden;
 use crate::context::Context;
 use crate::error::PartitionError;
 
 /// Share of glyphs without Unicode above which a page's text is called incomplete.
 const UNMAPPED_SHARE: f64 = 0.2;
+
+/// Points and curves of a drawing from which on a page without text is no blank form.
+const MIN_DRAWINGS: usize = 60;
 
 /// A page between reading and output.
 struct Page {
@@ -214,11 +219,18 @@ fn placeholder(index: usize, table: &Table) -> Segment {
 
 fn warn_about(content: &PageContent, number: u32, cx: &mut Context) {
     let unmapped = content.unmapped;
-    if content.glyphs.is_empty() && content.has_images {
+    let text = content.glyphs.iter().any(|glyph| !is_blank(glyph.ch));
+    if !text && content.has_images {
         cx.warn(Warning::on_page(
             WarningCode::OcrNotDone,
             number,
             format!("page {number} is a picture without a text layer and was not recognised"),
+        ));
+    } else if !text && content.drawings > MIN_DRAWINGS {
+        cx.warn(Warning::on_page(
+            WarningCode::OcrNotDone,
+            number,
+            format!("page {number} is drawn without text; what its lines and shapes show was not recognised"),
         ));
     } else if unmapped as f64 > UNMAPPED_SHARE * content.glyphs.len() as f64 {
         cx.warn(Warning::on_page(
@@ -227,6 +239,46 @@ fn warn_about(content: &PageContent, number: u32, cx: &mut Context) {
             format!("page {number}: {unmapped} characters have no Unicode value in their fonts and were left out"),
         ));
     }
+    if let Some(message) = unseen(&content.unseen) {
+        cx.warn(Warning::on_page(
+            WarningCode::TextHidden,
+            number,
+            format!("page {number}: {message}"),
+        ));
+    }
+}
+
+/// What is said about text that nobody sees; none when there is none.
+fn unseen(hidden: &Hidden) -> Option<String> {
+    if hidden.total() == 0 {
+        return None;
+    }
+    let reasons = [
+        (hidden.outside, "outside the page"),
+        (hidden.clipped, "outside the area that is shown"),
+        (hidden.white, "white on white"),
+        (hidden.invisible, "invisible with no picture behind"),
+    ];
+    let reasons: Vec<String> = reasons
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, place)| format!("{count} {place}"))
+        .collect();
+    let what = if hidden.kept && hidden.outside < hidden.total() {
+        "the rest was kept because the page has no other text"
+    } else {
+        "they were left out"
+    };
+    let what = if hidden.kept && hidden.outside == 0 {
+        "they were kept because the page has no other text"
+    } else {
+        what
+    };
+    Some(format!(
+        "{} characters cannot be seen ({}); {what}",
+        hidden.total(),
+        reasons.join(", ")
+    ))
 }
 
 /// The directions text runs in, that of most of the text first; at least one.

@@ -4,6 +4,8 @@
 //! All lengths are PDF points in page space: the page as displayed (crop box and `/Rotate` applied),
 //! origin at its top left, y pointing down.
 
+use super::visibility::Hidden;
+
 /// Stands for a character nobody knows.
 pub(super) const UNKNOWN: char = char::REPLACEMENT_CHARACTER;
 
@@ -138,6 +140,10 @@ pub(super) struct PageContent {
     pub(super) links: Vec<LinkArea>,
     /// Whether a raster image is drawn.
     pub(super) has_images: bool,
+    /// Number of points and curves of the paths drawn.
+    pub(super) drawings: usize,
+    /// Characters that are not seen; unless they are all there is, they are not among the glyphs.
+    pub(super) unseen: Hidden,
 }
 
 /// An entry of the document outline (bookmarks).
