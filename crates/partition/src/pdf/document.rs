@@ -239,6 +239,16 @@ fn warn_about(content: &PageContent, number: u32, cx: &mut Context) {
             format!("page {number}: {unmapped} characters have no Unicode value in their fonts and were left out"),
         ));
     }
+    if content.lost_parts > 0 {
+        cx.warn(Warning::on_page(
+            WarningCode::PartUnreadable,
+            number,
+            format!(
+                "page {number}: {} of its content streams cannot be decoded; what they draw is missing",
+                content.lost_parts
+            ),
+        ));
+    }
     if let Some(message) = unseen(&content.unseen) {
         cx.warn(Warning::on_page(
             WarningCode::TextHidden,

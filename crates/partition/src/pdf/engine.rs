@@ -140,6 +140,8 @@ pub(super) struct PageContent {
     pub(super) links: Vec<LinkArea>,
     /// Whether a raster image is drawn.
     pub(super) has_images: bool,
+    /// Number of content streams that could not be decoded.
+    pub(super) lost_parts: usize,
     /// Number of points and curves of the paths drawn.
     pub(super) drawings: usize,
     /// Characters that are not seen; unless they are all there is, they are not among the glyphs.

@@ -1,8 +1,10 @@
 //! The engine behind [`PageSource`]: the `hayro` crates.
 
+use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use hayro_interpret::hayro_syntax::content::TypedIter;
 use hayro_interpret::hayro_syntax::content::ops::TypedInstruction;
 use hayro_interpret::hayro_syntax::object::dict::keys::{
     A, ANNOTS, CONTENTS, FIRST, NEXT, OUTLINES, RECT, SUBTYPE, TITLE, URI,
@@ -16,6 +18,7 @@ use hayro_interpret::{Context, InterpreterCache, InterpreterSettings, RenderCont
 use super::device::GlyphDevice;
 use super::engine::{Font, LinkArea, OutlineEntry, PageContent, PageSource, Unreadable};
 use super::fonts::FontTable;
+use super::repair::{relist, stated_pages, with_stub};
 use super::structure::Structure;
 use crate::error::PartitionError;
 
@@ -28,8 +31,63 @@ const MAX_OPERATORS_TRIED: usize = 1000;
 /// Link annotations read per page.
 const MAX_LINKS: usize = 10_000;
 
+/// An opened file.
+pub(super) struct Opened {
+    pub(super) pdf: Pdf,
+    /// What is wrong with it as a whole, for people.
+    pub(super) faults: Vec<String>,
+}
+
 /// Opens a file, repairing it where possible.
-pub(super) fn open(bytes: &Arc<Vec<u8>>, password: Option<&str>) -> Result<Pdf, PartitionError> {
+pub(super) fn open(bytes: &Arc<Vec<u8>>, password: Option<&str>) -> Result<Opened, PartitionError> {
+    let first = load(bytes, password);
+    let stated = first.as_ref().ok().and_then(stated_pages).unwrap_or(0);
+    let count = first.as_ref().map_or(0, |pdf| pdf.pages().len());
+    if count > 0 && count >= stated {
+        return first.map(|pdf| Opened {
+            pdf,
+            faults: Vec::new(),
+        });
+    }
+    let damaged = matches!(first, Err(PartitionError::Corrupt { .. }) | Ok(_));
+    let relisted = damaged.then(|| relisted(bytes, first.as_ref().ok())).flatten();
+    let mut faults = Vec::new();
+    let pdf = match relisted {
+        Some(pdf) if pdf.pages().len() > count => {
+            faults.push("its list of pages is damaged; pages were searched for and may be out of order".to_owned());
+            pdf
+        }
+        _ => first?,
+    };
+    let count = pdf.pages().len();
+    if count == 0 {
+        let reason = match stated {
+            0 => "it has no pages".to_owned(),
+            stated => format!("it states {stated} pages but has none that can be found"),
+        };
+        return Err(PartitionError::corrupt("PDF", reason));
+    }
+    if stated > count {
+        faults.push(format!("the file states {stated} pages; only {count} were found"));
+    }
+    Ok(Opened { pdf, faults })
+}
+
+/// The file with the pages that searching it finds; `pdf` is the file as it was opened, if it was.
+fn relisted(bytes: &Arc<Vec<u8>>, pdf: Option<&Pdf>) -> Option<Pdf> {
+    let search = |pdf: &Pdf| {
+        catch_unwind(AssertUnwindSafe(|| relist(bytes, pdf)))
+            .ok()
+            .flatten()
+            .and_then(|bytes| load(&bytes, None).ok())
+    };
+    match pdf {
+        Some(pdf) => search(pdf),
+        None => search(&load(&with_stub(bytes)?, None).ok()?),
+    }
+}
+
+fn load(bytes: &Arc<Vec<u8>>, password: Option<&str>) -> Result<Pdf, PartitionError> {
     let result = catch_unwind(AssertUnwindSafe(|| {
         Pdf::new_with_password(bytes.clone(), password.unwrap_or_default())
     }));
@@ -117,9 +175,7 @@ impl PageSource for HayroSource<'_> {
 
 impl<'a> HayroSource<'a> {
     fn interpret(&mut self, page: &'a Page<'a>) -> Result<PageContent, Unreadable> {
-        if page.page_stream().is_none() && page.raw().contains_key(CONTENTS) {
-            return Err(Unreadable("its content stream cannot be decoded"));
-        }
+        let drawn = Drawn::of(page)?;
         let (width, height) = page.render_dimensions();
         let transform = Affine::new(page.initial_transform(true).as_coeffs());
         let bbox = kurbo::Rect::new(0.0, 0.0, f64::from(width), f64::from(height));
@@ -127,7 +183,7 @@ impl<'a> HayroSource<'a> {
         let mut device = GlyphDevice::new(page, &mut self.fonts, tags.unwrap_or_default(), (width, height));
         let context = |settings| Context::new(transform, bbox, &self.cache, self.pdf.xref(), settings);
         interpret(
-            page.typed_operations(),
+            TypedIter::new(&drawn.operators),
             &without_colours(page.resources()),
             &mut context(self.settings.clone()),
             &mut device,
@@ -144,8 +200,53 @@ impl<'a> HayroSource<'a> {
         if blank && is_garbled(page) {
             return Err(Unreadable("its content stream holds no drawing operators"));
         }
+        content.lost_parts = drawn.lost;
         content.links = links(page, transform);
         Ok(content)
+    }
+}
+
+/// The content streams of a page, one after the other.
+struct Drawn<'p> {
+    operators: Cow<'p, [u8]>,
+    /// Number of streams that cannot be decoded.
+    lost: usize,
+}
+
+impl<'p> Drawn<'p> {
+    fn of(page: &'p Page<'_>) -> Result<Self, Unreadable> {
+        let raw = page.raw();
+        let Some(parts) = raw.get::<Array<'_>>(CONTENTS) else {
+            return match page.page_stream() {
+                Some(operators) => Ok(Self {
+                    operators: Cow::Borrowed(operators),
+                    lost: 0,
+                }),
+                None if raw.contains_key(CONTENTS) => Err(Unreadable("its content stream cannot be decoded")),
+                None => Ok(Self {
+                    operators: Cow::default(),
+                    lost: 0,
+                }),
+            };
+        };
+        let stated = parts.raw_iter().count();
+        let (mut operators, mut decoded) = (Vec::new(), 0);
+        for part in parts.iter::<Stream<'_>>() {
+            if let Ok(data) = part.decoded_data() {
+                // The decoder gives what comes before an error, which may be nothing.
+                decoded += usize::from(!data.is_empty() || part.raw_data().trim_ascii().is_empty());
+                operators.extend_from_slice(&data);
+                // An operator does not go on in the next stream.
+                operators.push(b' ');
+            }
+        }
+        if decoded == 0 && stated > 0 {
+            return Err(Unreadable("its content streams cannot be decoded"));
+        }
+        Ok(Self {
+            operators: Cow::Owned(operators),
+            lost: stated - decoded,
+        })
     }
 }
 
