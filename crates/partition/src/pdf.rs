@@ -16,6 +16,7 @@ mod document;
 mod edges;
 mod engine;
 mod fonts;
+mod forms;
 mod frame;
 mod furniture;
 mod grid;

@@ -335,9 +335,14 @@ fn emit(
         Furniture::Footer => ElementType::Footer,
         Furniture::PageNumber => ElementType::PageNumber,
     };
+    let furniture_element = |item: &FurnitureLine| {
+        let mut element = element(page, &frame, kind(item), &item.line.text, item.line.bbox);
+        element.metadata.links = links_in(&page.links, frame.unmap(item.line.bbox), &element.text);
+        element
+    };
     let is_top = |item: &FurnitureLine| item.line.base * 2.0 < frame.size().1;
     for item in furniture.iter().filter(|item| is_top(item)) {
-        cx.push(element(page, &frame, kind(item), &item.line.text, item.line.bbox))?;
+        cx.push(furniture_element(item))?;
     }
     for (frame, block) in blocks {
         let Some(role) = roles.next() else { break };
@@ -355,7 +360,7 @@ fn emit(
         cx.push(element)?;
     }
     for item in furniture.iter().rev().filter(|item| !is_top(item)) {
-        cx.push(element(page, &frame, kind(item), &item.line.text, item.line.bbox))?;
+        cx.push(furniture_element(item))?;
     }
     Ok(())
 }

@@ -111,8 +111,8 @@ impl Rule {
 /// A link annotation.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct LinkArea {
-    /// `[x0, y0, x1, y1]`.
-    pub(super) bbox: [f32; 4],
+    /// `[x0, y0, x1, y1]`, several for a link over several lines; never none.
+    pub(super) boxes: Vec<[f32; 4]>,
     /// Its URI.
     pub(super) url: String,
 }

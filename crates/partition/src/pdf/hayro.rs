@@ -18,8 +18,10 @@ use hayro_interpret::{Context, InterpreterCache, InterpreterSettings, RenderCont
 use super::device::GlyphDevice;
 use super::engine::{Font, LinkArea, OutlineEntry, PageContent, PageSource, Unreadable};
 use super::fonts::FontTable;
+use super::forms::add_values;
 use super::repair::{relist, stated_pages, with_stub};
 use super::structure::Structure;
+use super::text::text_string;
 use crate::error::PartitionError;
 
 /// Entries of an outline that are read; more serve nobody.
@@ -28,6 +30,8 @@ const MAX_OUTLINE_ENTRIES: usize = 20_000;
 const MAX_OUTLINE_DEPTH: usize = 32;
 /// Unknown operators at the start of a content stream that are forgiven.
 const MAX_OPERATORS_TRIED: usize = 1000;
+/// Quadrilaterals of one link.
+const MAX_QUADS: usize = 64;
 /// Link annotations read per page.
 const MAX_LINKS: usize = 10_000;
 
@@ -200,6 +204,9 @@ impl<'a> HayroSource<'a> {
         if blank && is_garbled(page) {
             return Err(Unreadable("its content stream holds no drawing operators"));
         }
+        if page.raw().contains_key(ANNOTS) {
+            add_values(page, transform, &mut content);
+        }
         content.lost_parts = drawn.lost;
         content.links = links(page, transform);
         Ok(content)
@@ -290,6 +297,10 @@ fn links(page: &Page<'_>, transform: Affine) -> Vec<LinkArea> {
     let Some(annotations) = page.raw().get::<Array<'_>>(ANNOTS) else {
         return Vec::new();
     };
+    let place = |rect: kurbo::Rect| {
+        let bbox = transform.transform_rect_bbox(rect);
+        [bbox.x0, bbox.y0, bbox.x1, bbox.y1].map(|v| v as f32)
+    };
     annotations
         .iter::<Dict<'_>>()
         .take(MAX_LINKS)
@@ -299,13 +310,42 @@ fn links(page: &Page<'_>, transform: Affine) -> Vec<LinkArea> {
             }
             let uri = annotation.get::<Dict<'_>>(A)?.get::<PdfString<'_>>(URI)?;
             let rect = annotation.get::<Rect>(RECT)?;
-            let bbox = transform.transform_rect_bbox(kurbo::Rect::new(rect.x0, rect.y0, rect.x1, rect.y1));
+            let rect = kurbo::Rect::new(rect.x0, rect.y0, rect.x1, rect.y1);
+            // A link over the end of a line has one quadrilateral per line.
+            let mut boxes: Vec<[f32; 4]> = quads(&annotation, rect).into_iter().map(place).collect();
+            if boxes.is_empty() {
+                boxes.push(place(rect));
+            }
             Some(LinkArea {
-                bbox: [bbox.x0 as f32, bbox.y0 as f32, bbox.x1 as f32, bbox.y1 as f32],
+                boxes,
                 url: text_string(uri.as_bytes()),
             })
         })
         .collect()
+}
+
+/// The quadrilaterals of an annotation, if all of them lie within its rectangle as they have to.
+fn quads(annotation: &Dict<'_>, rect: kurbo::Rect) -> Vec<kurbo::Rect> {
+    let Some(points) = annotation.get::<Array<'_>>(b"QuadPoints") else {
+        return Vec::new();
+    };
+    let points: Vec<f32> = points.iter::<f32>().take(8 * MAX_QUADS).collect();
+    let area = rect.abs().inflate(1.0, 1.0);
+    let boxes: Vec<kurbo::Rect> = points
+        .chunks_exact(8)
+        .map(|quad| {
+            let corners = quad.chunks_exact(2).filter_map(|pair| match pair {
+                [x, y] => Some(kurbo::Point::new(f64::from(*x), f64::from(*y))),
+                _ => None,
+            });
+            corners
+                .map(|corner| kurbo::Rect::from_points(corner, corner))
+                .reduce(|a, b| a.union(b))
+                .unwrap_or_default()
+        })
+        .collect();
+    let inside = boxes.iter().all(|quad| area.contains_rect(*quad) && quad.area() > 0.0);
+    if inside { boxes } else { Vec::new() }
 }
 
 /// Walks the outline tree depth first. Siblings form a linked list that a hostile file can close to
@@ -348,24 +388,4 @@ fn read_outline(pdf: &Pdf) -> Vec<OutlineEntry> {
     }
     entries.retain(|entry| !entry.title.trim().is_empty());
     entries
-}
-
-/// Decodes a PDF text string: UTF-16 or UTF-8 with a byte order mark, else PDFDocEncoding, of which
-/// the Latin-1 part is enough here.
-fn text_string(bytes: &[u8]) -> String {
-    let utf16 = |rest: &[u8], read: fn([u8; 2]) -> u16| {
-        let units = rest.chunks_exact(2).map(|pair| read([pair[0], pair[1]]));
-        char::decode_utf16(units)
-            .map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
-            .collect()
-    };
-    match bytes {
-        [0xFE, 0xFF, rest @ ..] => utf16(rest, u16::from_be_bytes),
-        [0xFF, 0xFE, rest @ ..] => utf16(rest, u16::from_le_bytes),
-        [0xEF, 0xBB, 0xBF, rest @ ..] => String::from_utf8_lossy(rest).into_owned(),
-        _ => match std::str::from_utf8(bytes) {
-            Ok(text) => text.to_owned(),
-            Err(_) => bytes.iter().map(|&b| char::from(b)).collect(),
-        },
-    }
 }

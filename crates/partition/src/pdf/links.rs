@@ -29,29 +29,37 @@ pub(super) fn linked_texts(content: &PageContent, fonts: &[Font]) -> Vec<LinkedT
         .links
         .iter()
         .filter_map(|link| {
-            let [x0, y0, x1, y1] = link.bbox;
-            let first = by_height.partition_point(|glyph| glyph.y < y0);
-            let mut under: Vec<(&Glyph, bool)> = by_height
+            let texts: Vec<String> = link
+                .boxes
                 .iter()
-                .skip(first)
-                .take_while(|glyph| glyph.y - 0.35 * glyph.size <= y1)
-                .filter(|glyph| {
-                    (x0..=x1).contains(&(glyph.x + glyph.advance / 2.0)) && glyph.y - 0.35 * glyph.size >= y0
-                })
-                .map(|glyph| (*glyph, false))
+                .map(|bbox| text_under(&by_height, *bbox, &frame, fonts))
+                .filter(|text| !text.is_empty())
                 .collect();
-            under.sort_by(|(a, _), (b, _)| {
-                let line = |glyph: &Glyph| (glyph.y / glyph.size.max(1.0)).round();
-                line(a).total_cmp(&line(b)).then(a.x.total_cmp(&b.x))
-            });
-            let text = text_of(&spaced(under), &frame, fonts).0;
-            (!text.is_empty()).then(|| LinkedText {
+            let [x0, y0, x1, y1] = *link.boxes.first()?;
+            (!texts.is_empty()).then(|| LinkedText {
                 middle: ((x0 + x1) / 2.0, (y0 + y1) / 2.0),
-                text,
+                text: texts.join(" "),
                 url: link.url.clone(),
             })
         })
         .collect()
+}
+
+/// The text in a box; `by_height` holds the characters of the page from top to bottom.
+fn text_under(by_height: &[&Glyph], [x0, y0, x1, y1]: [f32; 4], frame: &Frame, fonts: &[Font]) -> String {
+    let first = by_height.partition_point(|glyph| glyph.y < y0);
+    let mut under: Vec<(&Glyph, bool)> = by_height
+        .iter()
+        .skip(first)
+        .take_while(|glyph| glyph.y - 0.35 * glyph.size <= y1)
+        .filter(|glyph| (x0..=x1).contains(&(glyph.x + glyph.advance / 2.0)) && glyph.y - 0.35 * glyph.size >= y0)
+        .map(|glyph| (*glyph, false))
+        .collect();
+    under.sort_by(|(a, _), (b, _)| {
+        let line = |glyph: &Glyph| (glyph.y / glyph.size.max(1.0)).round();
+        line(a).total_cmp(&line(b)).then(a.x.total_cmp(&b.x))
+    });
+    text_of(&spaced(under), frame, fonts).0
 }
 
 /// Turns space characters and new lines into marks on the character after them.
