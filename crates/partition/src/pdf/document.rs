@@ -1,6 +1,6 @@
 //! A whole document: pages are read one after the other, then judged together.
 
-use docmill_model::metadata::Coordinates;
+use docmill_model::metadata::{Coordinates, Link};
 use docmill_model::{Element, ElementType, PageInfo, Warning, WarningCode};
 
 use super::banded::banded_tables;
@@ -90,9 +90,9 @@ pub(super) fn partition(source: &mut dyn PageSource, cx: &mut Context) -> Result
 
     let mut roles = roles.into_iter();
     let last = pages.len().saturating_sub(1);
-    for (index, ((page, blocks), furniture)) in pages.iter().zip(&laid_out).zip(furniture).enumerate() {
-        emit(page, blocks, &mut roles, &furniture, cx)?;
-        if index < last {
+    for (index, (blocks, furniture)) in laid_out.iter().zip(furniture).enumerate() {
+        emit(&pages, index, blocks, &mut roles, &furniture, cx)?;
+        if let Some(page) = pages.get(index).filter(|_| index < last) {
             cx.push(Element::new(ElementType::PageBreak, "").on_page(page.number))?;
         }
     }
@@ -322,12 +322,14 @@ fn lay_out(page: &mut Page) -> Vec<(Frame, Block)> {
 }
 
 fn emit(
-    page: &Page,
+    pages: &[Page],
+    index: usize,
     blocks: &[(Frame, Block)],
     roles: &mut dyn Iterator<Item = Role>,
     furniture: &[FurnitureLine],
     cx: &mut Context,
 ) -> Result<(), PartitionError> {
+    let Some(page) = pages.get(index) else { return Ok(()) };
     let upright = Frame::new(Direction::East, page.width, page.height);
     let frame = blocks.first().map_or(upright, |(frame, _)| *frame);
     let kind = |item: &FurnitureLine| match item.kind {
@@ -337,7 +339,7 @@ fn emit(
     };
     let furniture_element = |item: &FurnitureLine| {
         let mut element = element(page, &frame, kind(item), &item.line.text, item.line.bbox);
-        element.metadata.links = links_in(&page.links, frame.unmap(item.line.bbox), &element.text);
+        element.metadata.links = links_in(&page.links, &[frame.unmap(item.line.bbox)], &element.text);
         element
     };
     let is_top = |item: &FurnitureLine| item.line.base * 2.0 < frame.size().1;
@@ -356,13 +358,30 @@ fn emit(
             element.metadata.table_extraction_method = Some("grid".to_owned());
         }
         element.metadata.category_depth = role.depth;
-        element.metadata.links = links_in(&page.links, frame.unmap(block.bbox), &element.text);
+        element.metadata.links = block_links(pages, index, frame, block, &element.text);
         cx.push(element)?;
     }
     for item in furniture.iter().rev().filter(|item| !is_top(item)) {
         cx.push(furniture_element(item))?;
     }
     Ok(())
+}
+
+/// The links of a block, which may have parts in several columns or on several pages.
+fn block_links(pages: &[Page], index: usize, frame: &Frame, block: &Block, text: &str) -> Vec<Link> {
+    let whole = [(index, block.bbox)];
+    let places = if block.places.is_empty() {
+        &whole[..]
+    } else {
+        &block.places
+    };
+    let mut links = Vec::new();
+    for parts in places.chunk_by(|a, b| a.0 == b.0) {
+        let page = parts.first().and_then(|(page, _)| pages.get(*page));
+        let boxes: Vec<[f32; 4]> = parts.iter().map(|(_, bbox)| frame.unmap(*bbox)).collect();
+        links.extend(page.map(|page| links_in(&page.links, &boxes, text)).unwrap_or_default());
+    }
+    links
 }
 
 fn element(page: &Page, frame: &Frame, kind: ElementType, text: &str, bbox: [f32; 4]) -> Element {
