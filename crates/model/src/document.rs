@@ -72,6 +72,8 @@ pub enum WarningCode {
     ImageBlocksNotExtracted,
     /// A part of the file could not be read and was skipped.
     PartUnreadable,
+    /// Text that is in the file but that nobody sees on the page was left out.
+    TextHidden,
     /// Bytes that are no text in the file's encoding were replaced.
     EncodingReplaced,
     /// Something ended at a limit: the output is not the whole document.

@@ -16,6 +16,7 @@ mod document;
 mod edges;
 mod engine;
 mod fonts;
+mod forms;
 mod frame;
 mod furniture;
 mod grid;
@@ -24,6 +25,9 @@ mod joined;
 mod line;
 mod links;
 mod order;
+mod repair;
+#[cfg(test)]
+mod repair_tests;
 mod roles;
 mod rows;
 mod script;
@@ -40,8 +44,13 @@ mod tests;
 mod text;
 #[cfg(test)]
 mod text_tests;
+mod visibility;
+#[cfg(test)]
+mod visibility_tests;
 
 use std::sync::Arc;
+
+use docmill_model::{Warning, WarningCode};
 
 use crate::context::Context;
 use crate::error::PartitionError;
@@ -51,14 +60,17 @@ pub(crate) fn partition(bytes: &Arc<Vec<u8>>, cx: &mut Context) -> Result<(), Pa
     if bytes.is_empty() {
         return Err(PartitionError::Empty("PDF"));
     }
-    let pdf = hayro::open(bytes, cx.options.password.as_deref())?;
-    document::partition(&mut hayro::HayroSource::new(&pdf), cx)
+    let opened = hayro::open(bytes, cx.options.password.as_deref())?;
+    for fault in opened.faults {
+        cx.warn(Warning::new(WarningCode::PartUnreadable, fault));
+    }
+    document::partition(&mut hayro::HayroSource::new(&opened.pdf), cx)
 }
 
 /// Reads the text of every page into segments with positions, as [`partition`] does before it lays
 /// them out; how many pages there are and how many characters were found.
 pub(crate) fn read_text(bytes: &Arc<Vec<u8>>) -> Result<(usize, usize), PartitionError> {
-    let pdf = hayro::open(bytes, None)?;
+    let pdf = hayro::open(bytes, None)?.pdf;
     let mut source = hayro::HayroSource::new(&pdf);
     let pages = source.page_count();
     let mut characters = 0;

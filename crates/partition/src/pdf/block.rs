@@ -43,6 +43,8 @@ pub(super) struct Block {
     pub(super) tag: TagKind,
     /// The table it is.
     pub(super) table: Option<Table>,
+    /// Where its parts stand when it was joined over columns or pages: indexes of pages and boxes.
+    pub(super) places: Vec<(usize, [f32; 4])>,
 }
 
 /// Groups the segments of one region of the page into blocks, from top to bottom. `tables` are those
@@ -103,6 +105,7 @@ fn table_block(table: Table, line: &Line) -> Block {
         code: String::new(),
         tag: TagKind::None,
         table: Some(table),
+        places: Vec::new(),
     }
 }
 
@@ -302,6 +305,7 @@ fn finish(lines: &[&Line]) -> Option<Block> {
         code: String::new(),
         tag: tag(lines),
         table: None,
+        places: Vec::new(),
     };
     if block.monospace {
         block.code = code(lines);

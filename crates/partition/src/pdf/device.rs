@@ -2,15 +2,16 @@
 
 use hayro_interpret::font::{Glyph as DrawnGlyph, GlyphRun, PositionedGlyph};
 use hayro_interpret::hayro_cmap::{BfString, WritingMode};
-use hayro_interpret::hayro_syntax::object::Dict;
 use hayro_interpret::hayro_syntax::object::dict::keys::MCID;
+use hayro_interpret::hayro_syntax::object::{Array, Dict, Name};
 use hayro_interpret::hayro_syntax::page::Page;
 use hayro_interpret::kurbo::{self, Affine, BezPath, PathEl, Point};
-use hayro_interpret::{BlendMode, ClipPath, Device, DrawMode, DrawProps, Image, ImageDrawProps, SoftMask};
+use hayro_interpret::{BlendMode, ClipPath, Device, DrawMode, DrawProps, Image, ImageDrawProps, Paint, SoftMask};
 
 use super::engine::{Direction, FontId, Glyph, PageContent, Rule, Tag, TagKind, UNKNOWN};
 use super::fonts::FontTable;
-use super::script::is_right_to_left;
+use super::script::{is_blank, is_right_to_left};
+use super::visibility::{Clips, Doubt, Hidden, Painted, is_white, middle};
 
 /// Ruling lines kept per page; drawings with more are no tables.
 const MAX_RULES: usize = 20_000;
@@ -26,6 +27,8 @@ const MAX_RULE_THICKNESS: f64 = 3.0;
 const MIN_RULE_LENGTH: f64 = 3.0;
 /// Characters drawn this far outside the page, in points, are not seen.
 const PAGE_MARGIN: f32 = 2.0;
+/// Colour spaces of a page that are looked at.
+const MAX_COLOUR_SPACES: usize = 256;
 /// Glyphs of a run whose widths are compared to find its font.
 const MAX_WIDTHS: usize = 32;
 /// Glyph space has 1000 units to the em.
@@ -40,6 +43,15 @@ pub(super) struct GlyphDevice<'f, 'a> {
     marks: Vec<u32>,
     /// Whether the glyphs of the last run that could tell were stretched.
     stretched: bool,
+    /// What of the page is painted.
+    painted: Painted,
+    clips: Clips,
+    /// Characters that are only seen when something is behind them: first and end.
+    doubts: Vec<(usize, usize, Doubt)>,
+    /// Characters outside the clip: first and end.
+    clipped: Vec<(usize, usize)>,
+    /// Characters outside the page.
+    outside: usize,
 }
 
 impl<'f, 'a> GlyphDevice<'f, 'a> {
@@ -61,11 +73,75 @@ impl<'f, 'a> GlyphDevice<'f, 'a> {
             },
             last_run: None,
             stretched: false,
+            painted: Painted::new(width, height),
+            clips: Clips::default(),
+            doubts: Vec::new(),
+            clipped: Vec::new(),
+            outside: 0,
         }
     }
 
-    pub(super) fn into_content(self) -> PageContent {
+    /// What was drawn, without the text that nobody sees; but a page that has no other keeps it.
+    pub(super) fn into_content(mut self) -> PageContent {
+        let glyphs = &self.content.glyphs;
+        let mut hidden = Hidden {
+            outside: self.outside,
+            ..Hidden::default()
+        };
+        if self.doubts.is_empty() && self.clipped.is_empty() {
+            self.content.unseen = hidden;
+            return self.content;
+        }
+        let mut seen = vec![true; glyphs.len()];
+        let trusts_colours = !has_inks(self.page);
+        for &(first, end, doubt) in &self.doubts {
+            for (seen, glyph) in seen.iter_mut().zip(glyphs).take(end).skip(first) {
+                let (x, y) = middle(glyph.x, glyph.y, glyph.advance, glyph.size, glyph.direction);
+                if self.painted.covers(x, y) || (doubt == Doubt::White && !trusts_colours) {
+                    continue;
+                }
+                *seen = false;
+                let count = usize::from(!is_blank(glyph.ch));
+                match doubt {
+                    Doubt::White => hidden.white += count,
+                    Doubt::Invisible => hidden.invisible += count,
+                }
+            }
+        }
+        for &(first, end) in &self.clipped {
+            for (seen, glyph) in seen.iter_mut().zip(glyphs).take(end).skip(first) {
+                hidden.clipped += usize::from(*seen && !is_blank(glyph.ch));
+                *seen = false;
+            }
+        }
+        let mut others = glyphs.iter().zip(&seen).filter(|(glyph, _)| !is_blank(glyph.ch));
+        hidden.kept = !others.any(|(_, seen)| *seen);
+        if !hidden.kept {
+            let mut seen = seen.into_iter();
+            self.content.glyphs.retain(|_| seen.next().unwrap_or(true));
+        }
+        self.content.unseen = hidden;
         self.content
+    }
+
+    /// Marks the characters from `first` on as clipped.
+    fn clip_glyphs(&mut self, first: usize) {
+        let end = self.content.glyphs.len();
+        match self.clipped.last_mut() {
+            Some(last) if last.1 == first => last.1 = end,
+            _ => self.clipped.push((first, end)),
+        }
+    }
+
+    /// Notes what a path or rectangle covers unless it is white.
+    fn paint(&mut self, bbox: kurbo::Rect, props: &DrawProps<'_>) {
+        let blank = match &props.paint {
+            Paint::Color(colour) => is_white(colour.to_rgba().to_rgba8()),
+            Paint::Pattern(_) => false,
+        };
+        if !blank {
+            self.painted.add([bbox.x0, bbox.y0, bbox.x1, bbox.y1].map(|v| v as f32));
+        }
     }
 
     /// Text that is filled and outlined arrives twice in a row.
@@ -252,6 +328,11 @@ fn direction(x: f64, y: f64) -> Direction {
 impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
     fn draw_glyph_run(&mut self, run: &GlyphRun<'_, 'a>, props: DrawProps<'a>, mode: &DrawMode) {
         if self.repeats_last_run(run, props.transform) && matches!(mode, DrawMode::Stroke(_)) {
+            // White letters with an outline are seen.
+            let end = self.content.glyphs.len();
+            if doubt(run, &props, mode).is_none() {
+                self.doubts.pop_if(|last| last.1 == end && last.2 == Doubt::White);
+            }
             return;
         }
         if matches!(mode, DrawMode::Invisible) {
@@ -262,6 +343,7 @@ impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
         let stretched = is_stretched(run, props.transform).unwrap_or(self.stretched);
         self.stretched = stretched;
         let mut font = None;
+        let first = self.content.glyphs.len();
         for positioned in run.glyphs() {
             let drawn: &DrawnGlyph<'a> = positioned;
             let (advance, unicode) = match drawn {
@@ -277,8 +359,10 @@ impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
                 || place.x > width + PAGE_MARGIN
                 || place.y > height + PAGE_MARGIN + place.size
             {
+                self.outside += usize::from(!is_space(&unicode));
                 continue;
             }
+            let at = self.content.glyphs.len();
             let font = *font.get_or_insert_with(|| match drawn {
                 DrawnGlyph::Outline(glyph) => self.fonts.id(glyph, &|| widths(run), self.page),
                 DrawnGlyph::Type3(_) => 0,
@@ -296,10 +380,20 @@ impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
                     }
                 },
             }
+            let (x, y) = middle(place.x, place.y, place.advance, place.size, place.direction);
+            if self.clips.exclude(x, y) {
+                self.clip_glyphs(at);
+            }
+        }
+        let doubt = doubt(run, &props, mode);
+        if let Some(doubt) = doubt {
+            self.doubts.push((first, self.content.glyphs.len(), doubt));
         }
     }
 
     fn draw_path(&mut self, path: &BezPath, props: DrawProps<'a>, mode: &DrawMode) {
+        self.content.drawings += path.elements().len();
+        self.paint(props.transform.transform_rect_bbox(path.control_box()), &props);
         if self.content.rules.len() >= MAX_RULES {
             return;
         }
@@ -310,6 +404,7 @@ impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
     }
 
     fn draw_rect(&mut self, rect: &kurbo::Rect, props: DrawProps<'a>, mode: &DrawMode) {
+        self.paint(props.transform.transform_rect_bbox(*rect), &props);
         if self.content.rules.len() >= MAX_RULES {
             return;
         }
@@ -336,8 +431,13 @@ impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
         }
     }
 
-    fn draw_image(&mut self, _: Image<'a, '_>, _: ImageDrawProps<'a>) {
+    fn draw_image(&mut self, image: Image<'a, '_>, props: ImageDrawProps<'a>) {
         self.content.has_images = true;
+        let size = (f64::from(image.width()), f64::from(image.height()));
+        let bbox = props
+            .transform
+            .transform_rect_bbox(kurbo::Rect::from_origin_size((0.0, 0.0), size));
+        self.painted.add([bbox.x0, bbox.y0, bbox.x1, bbox.y1].map(|v| v as f32));
     }
 
     fn begin_marked_content(&mut self, tag: &[u8], properties: Option<&Dict<'_>>) {
@@ -358,10 +458,19 @@ impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
         self.marks.pop();
     }
 
-    fn push_clip_path(&mut self, _: &ClipPath) {}
-    fn push_clip_rect(&mut self, _: &kurbo::Rect) {}
+    fn push_clip_path(&mut self, clip: &ClipPath) {
+        self.push_clip_rect(&clip.path.control_box());
+    }
+
+    fn push_clip_rect(&mut self, rect: &kurbo::Rect) {
+        self.clips.push([rect.x0, rect.y0, rect.x1, rect.y1].map(|v| v as f32));
+    }
+
+    fn pop_clip(&mut self) {
+        self.clips.pop();
+    }
+
     fn push_transparency_group(&mut self, _: f32, _: Option<SoftMask<'a>>, _: BlendMode) {}
-    fn pop_clip(&mut self) {}
     fn pop_transparency_group(&mut self) {}
 }
 
@@ -382,6 +491,46 @@ impl GlyphDevice<'_, '_> {
             DrawnGlyph::Type3(_) => printable(code),
         }
     }
+}
+
+/// Whether a run is only seen when something is behind it.
+fn doubt(run: &GlyphRun<'_, '_>, props: &DrawProps<'_>, mode: &DrawMode) -> Option<Doubt> {
+    if matches!(mode, DrawMode::Invisible) {
+        return Some(Doubt::Invisible);
+    }
+    let Paint::Color(colour) = &props.paint else {
+        return None;
+    };
+    let rgba = colour.to_rgba().to_rgba8();
+    let first: &DrawnGlyph<'_> = run.glyphs().first()?;
+    match (rgba, first) {
+        ([.., 0], _) => Some(Doubt::Invisible),
+        // Others may bring colours of their own.
+        (_, DrawnGlyph::Outline(_)) => is_white(rgba).then_some(Doubt::White),
+        (_, DrawnGlyph::Type3(_)) => None,
+    }
+}
+
+fn is_space(unicode: &Option<BfString>) -> bool {
+    matches!(unicode, Some(BfString::Char(ch)) if is_blank(*ch))
+}
+
+/// Whether the colours of a page may be others than they seem, as its colour spaces and shadings are not
+/// set up: in some spaces full is dark.
+fn has_inks(page: &Page<'_>) -> bool {
+    if page.resources().shadings.keys().next().is_some() {
+        return true;
+    }
+    let spaces = &page.resources().color_spaces;
+    spaces.keys().take(MAX_COLOUR_SPACES).any(|key| {
+        let name = spaces
+            .get::<Array<'_>>(key.as_ref())
+            .and_then(|space| space.iter::<Name<'_>>().next());
+        matches!(
+            name.as_deref(),
+            Some(b"Separation" | b"DeviceN" | b"Indexed" | b"Lab" | b"Pattern")
+        )
+    })
 }
 
 /// The tags of a page with those that need no structure tree before them.

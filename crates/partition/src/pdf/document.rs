@@ -1,6 +1,6 @@
 //! A whole document: pages are read one after the other, then judged together.
 
-use docmill_model::metadata::Coordinates;
+use docmill_model::metadata::{Coordinates, Link};
 use docmill_model::{Element, ElementType, PageInfo, Warning, WarningCode};
 
 use super::banded::banded_tables;
@@ -14,13 +14,18 @@ use super::joined::join_paragraphs;
 use super::links::{LinkedText, linked_texts, links_in};
 use super::order::read_order;
 use super::roles::{Body, BodyCount, Role, roles};
+use super::script::is_blank;
 use super::segment::{Segment, segments};
 use super::table::Table;
+use super::visibility::Hidden;
 use crate::context::Context;
 use crate::error::PartitionError;
 
 /// Share of glyphs without Unicode above which a page's text is called incomplete.
 const UNMAPPED_SHARE: f64 = 0.2;
+
+/// Points and curves of a drawing from which on a page without text is no blank form.
+const MIN_DRAWINGS: usize = 60;
 
 /// A page between reading and output.
 struct Page {
@@ -85,9 +90,9 @@ pub(super) fn partition(source: &mut dyn PageSource, cx: &mut Context) -> Result
 
     let mut roles = roles.into_iter();
     let last = pages.len().saturating_sub(1);
-    for (index, ((page, blocks), furniture)) in pages.iter().zip(&laid_out).zip(furniture).enumerate() {
-        emit(page, blocks, &mut roles, &furniture, cx)?;
-        if index < last {
+    for (index, (blocks, furniture)) in laid_out.iter().zip(furniture).enumerate() {
+        emit(&pages, index, blocks, &mut roles, &furniture, cx)?;
+        if let Some(page) = pages.get(index).filter(|_| index < last) {
             cx.push(Element::new(ElementType::PageBreak, "").on_page(page.number))?;
         }
     }
@@ -214,11 +219,18 @@ fn placeholder(index: usize, table: &Table) -> Segment {
 
 fn warn_about(content: &PageContent, number: u32, cx: &mut Context) {
     let unmapped = content.unmapped;
-    if content.glyphs.is_empty() && content.has_images {
+    let text = content.glyphs.iter().any(|glyph| !is_blank(glyph.ch));
+    if !text && content.has_images {
         cx.warn(Warning::on_page(
             WarningCode::OcrNotDone,
             number,
             format!("page {number} is a picture without a text layer and was not recognised"),
+        ));
+    } else if !text && content.drawings > MIN_DRAWINGS {
+        cx.warn(Warning::on_page(
+            WarningCode::OcrNotDone,
+            number,
+            format!("page {number} is drawn without text; what its lines and shapes show was not recognised"),
         ));
     } else if unmapped as f64 > UNMAPPED_SHARE * content.glyphs.len() as f64 {
         cx.warn(Warning::on_page(
@@ -227,6 +239,56 @@ fn warn_about(content: &PageContent, number: u32, cx: &mut Context) {
             format!("page {number}: {unmapped} characters have no Unicode value in their fonts and were left out"),
         ));
     }
+    if content.lost_parts > 0 {
+        cx.warn(Warning::on_page(
+            WarningCode::PartUnreadable,
+            number,
+            format!(
+                "page {number}: {} of its content streams cannot be decoded; what they draw is missing",
+                content.lost_parts
+            ),
+        ));
+    }
+    if let Some(message) = unseen(&content.unseen) {
+        cx.warn(Warning::on_page(
+            WarningCode::TextHidden,
+            number,
+            format!("page {number}: {message}"),
+        ));
+    }
+}
+
+/// What is said about text that nobody sees; none when there is none.
+fn unseen(hidden: &Hidden) -> Option<String> {
+    if hidden.total() == 0 {
+        return None;
+    }
+    let reasons = [
+        (hidden.outside, "outside the page"),
+        (hidden.clipped, "outside the area that is shown"),
+        (hidden.white, "white on white"),
+        (hidden.invisible, "invisible with no picture behind"),
+    ];
+    let reasons: Vec<String> = reasons
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, place)| format!("{count} {place}"))
+        .collect();
+    let what = if hidden.kept && hidden.outside < hidden.total() {
+        "the rest was kept because the page has no other text"
+    } else {
+        "they were left out"
+    };
+    let what = if hidden.kept && hidden.outside == 0 {
+        "they were kept because the page has no other text"
+    } else {
+        what
+    };
+    Some(format!(
+        "{} characters cannot be seen ({}); {what}",
+        hidden.total(),
+        reasons.join(", ")
+    ))
 }
 
 /// The directions text runs in, that of most of the text first; at least one.
@@ -260,12 +322,14 @@ fn lay_out(page: &mut Page) -> Vec<(Frame, Block)> {
 }
 
 fn emit(
-    page: &Page,
+    pages: &[Page],
+    index: usize,
     blocks: &[(Frame, Block)],
     roles: &mut dyn Iterator<Item = Role>,
     furniture: &[FurnitureLine],
     cx: &mut Context,
 ) -> Result<(), PartitionError> {
+    let Some(page) = pages.get(index) else { return Ok(()) };
     let upright = Frame::new(Direction::East, page.width, page.height);
     let frame = blocks.first().map_or(upright, |(frame, _)| *frame);
     let kind = |item: &FurnitureLine| match item.kind {
@@ -273,9 +337,14 @@ fn emit(
         Furniture::Footer => ElementType::Footer,
         Furniture::PageNumber => ElementType::PageNumber,
     };
+    let furniture_element = |item: &FurnitureLine| {
+        let mut element = element(page, &frame, kind(item), &item.line.text, item.line.bbox);
+        element.metadata.links = links_in(&page.links, &[frame.unmap(item.line.bbox)], &element.text);
+        element
+    };
     let is_top = |item: &FurnitureLine| item.line.base * 2.0 < frame.size().1;
     for item in furniture.iter().filter(|item| is_top(item)) {
-        cx.push(element(page, &frame, kind(item), &item.line.text, item.line.bbox))?;
+        cx.push(furniture_element(item))?;
     }
     for (frame, block) in blocks {
         let Some(role) = roles.next() else { break };
@@ -289,13 +358,30 @@ fn emit(
             element.metadata.table_extraction_method = Some("grid".to_owned());
         }
         element.metadata.category_depth = role.depth;
-        element.metadata.links = links_in(&page.links, frame.unmap(block.bbox), &element.text);
+        element.metadata.links = block_links(pages, index, frame, block, &element.text);
         cx.push(element)?;
     }
     for item in furniture.iter().rev().filter(|item| !is_top(item)) {
-        cx.push(element(page, &frame, kind(item), &item.line.text, item.line.bbox))?;
+        cx.push(furniture_element(item))?;
     }
     Ok(())
+}
+
+/// The links of a block, which may have parts in several columns or on several pages.
+fn block_links(pages: &[Page], index: usize, frame: &Frame, block: &Block, text: &str) -> Vec<Link> {
+    let whole = [(index, block.bbox)];
+    let places = if block.places.is_empty() {
+        &whole[..]
+    } else {
+        &block.places
+    };
+    let mut links = Vec::new();
+    for parts in places.chunk_by(|a, b| a.0 == b.0) {
+        let page = parts.first().and_then(|(page, _)| pages.get(*page));
+        let boxes: Vec<[f32; 4]> = parts.iter().map(|(_, bbox)| frame.unmap(*bbox)).collect();
+        links.extend(page.map(|page| links_in(&page.links, &boxes, text)).unwrap_or_default());
+    }
+    links
 }
 
 fn element(page: &Page, frame: &Frame, kind: ElementType, text: &str, bbox: [f32; 4]) -> Element {

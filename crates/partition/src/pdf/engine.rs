@@ -4,6 +4,8 @@
 //! All lengths are PDF points in page space: the page as displayed (crop box and `/Rotate` applied),
 //! origin at its top left, y pointing down.
 
+use super::visibility::Hidden;
+
 /// Stands for a character nobody knows.
 pub(super) const UNKNOWN: char = char::REPLACEMENT_CHARACTER;
 
@@ -109,8 +111,8 @@ impl Rule {
 /// A link annotation.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct LinkArea {
-    /// `[x0, y0, x1, y1]`.
-    pub(super) bbox: [f32; 4],
+    /// `[x0, y0, x1, y1]`, several for a link over several lines; never none.
+    pub(super) boxes: Vec<[f32; 4]>,
     /// Its URI.
     pub(super) url: String,
 }
@@ -138,6 +140,12 @@ pub(super) struct PageContent {
     pub(super) links: Vec<LinkArea>,
     /// Whether a raster image is drawn.
     pub(super) has_images: bool,
+    /// Number of content streams that could not be decoded.
+    pub(super) lost_parts: usize,
+    /// Number of points and curves of the paths drawn.
+    pub(super) drawings: usize,
+    /// Characters that are not seen; unless they are all there is, they are not among the glyphs.
+    pub(super) unseen: Hidden,
 }
 
 /// An entry of the document outline (bookmarks).

@@ -14,13 +14,15 @@ const MIN_TEXT: usize = 40;
 
 /// Joins the parts of paragraphs; `pages` hold the blocks of each page in reading order.
 pub(super) fn join_paragraphs(pages: &mut [Vec<(Frame, Block)>]) {
-    for page in pages.iter_mut() {
+    for (index, page) in pages.iter_mut().enumerate() {
         let mut joined: Vec<(Frame, Block)> = Vec::with_capacity(page.len());
         for (frame, block) in page.drain(..) {
             let open = before(&mut joined, &block);
             match open {
                 Some((other, a)) if *other == frame && begins_column(a, &block) && runs_on(a, &block) => {
                     append_line(&mut a.text, &block.text);
+                    place(a, index);
+                    a.places.push((index, block.bbox));
                     a.bbox = union(a.bbox, block.bbox);
                     a.lines += block.lines;
                 }
@@ -41,9 +43,21 @@ pub(super) fn join_paragraphs(pages: &mut [Vec<(Frame, Block)>]) {
             && runs_on(block, first)
         {
             append_line(&mut block.text, &first.text);
+            place(block, index - 1);
+            if first.places.is_empty() {
+                block.places.push((index, first.bbox));
+            }
+            block.places.extend(&first.places);
             block.lines += first.lines;
             next.remove(0);
         }
+    }
+}
+
+/// Notes where a block stands before others are joined to it.
+fn place(block: &mut Block, page: usize) {
+    if block.places.is_empty() {
+        block.places.push((page, block.bbox));
     }
 }
 

@@ -216,6 +216,24 @@ fn links_know_their_place_in_the_text() {
 }
 
 #[test]
+fn a_link_over_two_lines_covers_its_words_alone() {
+    let content = show('F', 10.0, 40.0, 500.0, "The words before the long")
+        + &show('F', 10.0, 40.0, 488.0, "name are no part of it.");
+    // "The words before the " is 97.8 points wide at size 10, "name" 25.
+    let link = "/Annots [<< /Type /Annot /Subtype /Link /Rect [40 486 160 508] \
+                /QuadPoints [137 508 160 508 137 498 160 498 40 496 66 496 40 486 66 486] \
+                /A << /S /URI /URI (https://example.org/n) >> >>]";
+    let document = partition(
+        &PdfBuilder::new().page(&content, link).build(),
+        &PartitionOptions::default(),
+    )
+    .unwrap();
+    let links = &document.elements[0].metadata.links;
+    assert_eq!(links.len(), 1);
+    assert_eq!((links[0].text.as_str(), links[0].start_index), ("long name", 21));
+}
+
+#[test]
 fn ruled_tables_keep_spans_and_order() {
     let mut content = String::new();
     for y in [500, 480, 460, 440] {

@@ -185,6 +185,26 @@ pub(super) fn without_leaders(text: &str) -> String {
     out.trim().to_owned()
 }
 
+/// Decodes a PDF text string: UTF-16 or UTF-8 with a byte order mark, else PDFDocEncoding, of which
+/// the Latin-1 part is enough here.
+pub(super) fn text_string(bytes: &[u8]) -> String {
+    let utf16 = |rest: &[u8], read: fn([u8; 2]) -> u16| {
+        let units = rest.chunks_exact(2).map(|pair| read([pair[0], pair[1]]));
+        char::decode_utf16(units)
+            .map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
+            .collect()
+    };
+    match bytes {
+        [0xFE, 0xFF, rest @ ..] => utf16(rest, u16::from_be_bytes),
+        [0xFF, 0xFE, rest @ ..] => utf16(rest, u16::from_le_bytes),
+        [0xEF, 0xBB, 0xBF, rest @ ..] => String::from_utf8_lossy(rest).into_owned(),
+        _ => match std::str::from_utf8(bytes) {
+            Ok(text) => text.to_owned(),
+            Err(_) => bytes.iter().map(|&b| char::from(b)).collect(),
+        },
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
