@@ -102,19 +102,15 @@ impl FromRequestParts<App> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
         let from_header = app.config.key_headers.iter().find_map(|name| header(parts, name));
-        let credential = match from_header {
-            Some(key) => Credential::Key(key),
-            None => match bearer(parts) {
-                Some(token) if token.starts_with("eyJ") => Credential::Token(token),
-                Some(key) => Credential::Key(key),
-                None => {
-                    return Err(ApiError::new(
-                        Code::ApiKeyMissing,
-                        "API key is missing, please provide an API key in the header.",
-                    ));
-                }
-            },
-        };
+        let credential = from_header.map(Credential::Key).or_else(|| bearer(parts));
+        let missing = "API key is missing, please provide an API key in the header.";
+        let credential = credential.ok_or_else(|| ApiError::new(Code::ApiKeyMissing, missing))?;
+        Self::of(app, credential).await
+    }
+}
+
+impl Caller {
+    async fn of(app: &App, credential: Credential) -> Result<Self, ApiError> {
         let store = app.engine.store();
         let principal = match credential {
             Credential::Key(key) => store.principal_by_hash(&access::hash_key(&key)).await?,
@@ -134,6 +130,25 @@ impl FromRequestParts<App> for Caller {
     }
 }
 
+/// The sender of a request that has to come with `Authorization: Bearer` when the setting
+/// `auth.require_bearer_for_workflows` says so: then that is who sends it, whatever key comes with it.
+pub(crate) struct BearerCaller(pub(crate) Principal);
+
+impl FromRequestParts<App> for BearerCaller {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        let Caller(principal) = if app.config.require_bearer_for_workflows {
+            let missing = "Bearer token is missing, please provide it in the header `Authorization: Bearer <token>`.";
+            let credential = bearer(parts).ok_or_else(|| ApiError::new(Code::ApiKeyMissing, missing))?;
+            Caller::of(app, credential).await?
+        } else {
+            Caller::from_request_parts(parts, app).await?
+        };
+        Ok(Self(principal))
+    }
+}
+
 enum Credential {
     Key(String),
     Token(String),
@@ -146,13 +161,19 @@ fn header(parts: &Parts, name: &str) -> Option<String> {
     Some(value.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
-fn bearer(parts: &Parts) -> Option<String> {
+/// What stands behind `Authorization: Bearer`: an access token or a key.
+fn bearer(parts: &Parts) -> Option<Credential> {
     let value = header(parts, AUTHORIZATION.as_str())?;
     let (scheme, token) = value.split_once(' ')?;
-    scheme
-        .eq_ignore_ascii_case("bearer")
-        .then(|| token.trim().to_owned())
-        .filter(|token| !token.is_empty())
+    let token = token.trim().to_owned();
+    if !scheme.eq_ignore_ascii_case("bearer") || token.is_empty() {
+        return None;
+    }
+    Some(if token.starts_with("eyJ") {
+        Credential::Token(token)
+    } else {
+        Credential::Key(token)
+    })
 }
 
 fn note_use(app: &App, key: KeyId) {

@@ -201,7 +201,7 @@ impl<'a> Fields<'a> {
         self.problem(
             "key",
             "string_pattern_mismatch",
-            "must be 1 to 63 of a-z, 0-9 and single hyphens between them",
+            "must be 1 to 63 of a-z, 0-9 and single hyphens between them, and no UUID",
         );
         None
     }

@@ -31,6 +31,8 @@ pub use serve::{app, serve};
 pub struct ApiConfig {
     /// Request headers an API key is taken from, lower case, in order of preference.
     pub key_headers: Vec<String>,
+    /// Whether the list of workflows asks for `Authorization: Bearer`.
+    pub require_bearer_for_workflows: bool,
     /// How long an access token lives.
     pub token_lifetime: Duration,
     /// Limits of requests.

@@ -32,6 +32,8 @@ pub struct Field {
     pub required: bool,
     /// Default of a text.
     pub default: Option<&'static str>,
+    /// Whether it says where the secrets are sent.
+    pub directs: bool,
     /// What it is for, one sentence.
     pub doc: &'static str,
 }
@@ -44,6 +46,7 @@ impl Field {
             kind,
             required: false,
             default: None,
+            directs: false,
             doc,
         }
     }
@@ -51,6 +54,12 @@ impl Field {
     /// It must be given.
     pub const fn required(mut self) -> Self {
         self.required = true;
+        self
+    }
+
+    /// It says where the secrets are sent: with another value they must be given again.
+    pub const fn directs(mut self) -> Self {
+        self.directs = true;
         self
     }
 
@@ -163,17 +172,53 @@ impl Field {
     }
 }
 
-/// Puts the stored secrets in where an update sends the mask back.
-pub fn unmask(fields: &[Field], config: &mut Value, stored: &Map<String, Value>) {
-    let Some(config) = config.as_object_mut() else { return };
+/// Puts the stored secrets in where an update sends the mask back. They stay with the place they were given
+/// for: whoever may change where a connector leads, but never saw its secrets, must not have them sent to
+/// a server of their own.
+///
+/// # Errors
+/// A problem for each masked secret, when a setting that says where secrets are sent is changed.
+pub fn unmask(
+    fields: &[Field],
+    config: &mut Value,
+    stored: &Map<String, Value>,
+    loc: &[Value],
+) -> Result<(), Vec<Problem>> {
+    let Some(config) = config.as_object_mut() else {
+        return Ok(());
+    };
+    let value_of = |config: &Map<String, Value>, field: &Field| {
+        let given = config.get(field.name).filter(|value| !value.is_null() && *value != "");
+        let given = given.filter(|value| *value != MASK).or_else(|| {
+            let kept = given.and_then(|_| stored.get(field.name));
+            kept.filter(|_| field.kind == FieldKind::Secret)
+        });
+        given.cloned().or_else(|| field.default_value())
+    };
+    let moved = fields
+        .iter()
+        .filter(|field| field.directs)
+        .find(|field| value_of(config, field) != value_of(stored, field));
+    let mut problems = Vec::new();
     for field in fields.iter().filter(|field| field.kind == FieldKind::Secret) {
-        if config.get(field.name).is_some_and(|value| value == MASK) {
-            match stored.get(field.name) {
-                Some(secret) => config.insert(field.name.into(), secret.clone()),
-                None => config.remove(field.name),
-            };
+        if config.get(field.name).is_none_or(|value| value != MASK) {
+            continue;
+        }
+        match (stored.get(field.name), moved) {
+            (None, _) => {
+                config.remove(field.name);
+            }
+            (Some(secret), None) => {
+                config.insert(field.name.into(), secret.clone());
+            }
+            (Some(_), Some(moved)) => problems.push(Problem::new(
+                &[loc, &[json!(field.name)]].concat(),
+                "value_error",
+                format!("{} changes, so {} must be given again", moved.name, field.name),
+            )),
         }
     }
+    if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
 
 /// The table as JSON Schema (2020-12).
@@ -212,7 +257,7 @@ mod tests {
     use super::*;
 
     const FIELDS: &[Field] = &[
-        Field::new("url", FieldKind::Text, "Where.").required(),
+        Field::new("url", FieldKind::Text, "Where.").required().directs(),
         Field::new("token", FieldKind::Secret, "Who."),
         Field::new("recursive", FieldKind::Bool(true), "How deep."),
         Field::new("batch_size", FieldKind::Integer(Some(50), 1, 1_000), "How many."),
@@ -238,8 +283,21 @@ mod tests {
     #[test]
     fn a_mask_sent_back_means_the_stored_secret() {
         let stored = validate(FIELDS, &json!({"url": "x", "token": "t"}), &[]).unwrap();
-        let mut update = json!({"url": "y", "token": MASK});
-        unmask(FIELDS, &mut update, &stored);
-        assert_eq!(update, json!({"url": "y", "token": "t"}));
+        let mut update = json!({"url": "x", "token": MASK, "recursive": false});
+        unmask(FIELDS, &mut update, &stored, &[]).unwrap();
+        assert_eq!(update, json!({"url": "x", "token": "t", "recursive": false}));
+    }
+
+    #[test]
+    fn a_stored_secret_is_not_sent_to_another_place() {
+        let stored = validate(FIELDS, &json!({"url": "x", "token": "t"}), &[]).unwrap();
+        for update in [json!({"url": "y", "token": MASK}), json!({"token": MASK})] {
+            let problems = unmask(FIELDS, &mut update.clone(), &stored, &[json!("config")]).unwrap_err();
+            assert_eq!(problems.len(), 1);
+            assert_eq!(problems[0].loc, [json!("config"), json!("token")]);
+        }
+        let mut update = json!({"url": "y", "token": "new"});
+        unmask(FIELDS, &mut update, &stored, &[]).unwrap();
+        assert_eq!(update, json!({"url": "y", "token": "new"}));
     }
 }

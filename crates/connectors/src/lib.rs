@@ -179,8 +179,9 @@ fn unknown(role: ConnectorRole, kind: &str) -> ConnectorError {
 
 /// The key, below a destination's root, of the object that holds a document's elements: the document's
 /// name made harmless, with `.json` added. No component is `.`, `..` or empty, none holds a control
-/// character, `\` or `:`, and the whole has at most 900 bytes. Names that had to be changed get the first
-/// 16 characters of the record id added, so that two documents never share an object.
+/// character, `\` or `:`, and the whole has at most 900 bytes. Names that had to be changed, that stand for
+/// bytes that are no text, or that look like names with an id get the first 16 characters of the record id
+/// added: two names never become one object.
 pub fn object_name(record_id: &str, name: &str) -> String {
     const LONGEST: usize = 900;
     let harmless =
@@ -193,22 +194,42 @@ pub fn object_name(record_id: &str, name: &str) -> String {
     let clean = parts.join("/");
     let changed = clean.is_empty()
         || clean != name
+        || clean.contains(char::REPLACEMENT_CHARACTER)
+        || ends_with_id(&clean)
         || parts.iter().any(|part: &String| part.len() > 240)
         || clean.len() + 5 > LONGEST;
     if !changed {
         return format!("{clean}.json");
     }
-    let id: String = record_id.chars().take(16).collect();
+    let id = short_id(record_id);
     let mut short: Vec<String> = parts.iter().map(|part| cut(part, 200).to_owned()).collect();
     while short.len() > 1 && short.join("/").len() > LONGEST - 25 {
         short.remove(0);
     }
     let joined = short.join("/");
-    if joined.is_empty() {
-        format!("{id}.json")
-    } else {
-        format!("{joined}-{id}.json")
+    match joined.strip_suffix(&format!("-{id}")) {
+        // It is there already.
+        Some(_) => format!("{joined}.json"),
+        None if joined.is_empty() => format!("{id}.json"),
+        None => format!("{joined}-{id}.json"),
     }
+}
+
+/// A document's name that is its own even where others have documents of the same name: [`object_name`]
+/// makes of it what it makes of a name that had to be changed.
+pub fn name_with_id(record_id: &str, name: &str) -> String {
+    format!("{name}-{}", short_id(record_id))
+}
+
+/// What of a record id stands in names.
+fn short_id(record_id: &str) -> &str {
+    cut(record_id, 16)
+}
+
+/// Whether a name could be one that got an id.
+fn ends_with_id(name: &str) -> bool {
+    let end = name.rsplit(['-', '/']).next().unwrap_or_default();
+    end.len() == 16 && end.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'a'..=b'f'))
 }
 
 /// The longest prefix of at most `bytes` bytes.
@@ -236,5 +257,24 @@ mod tests {
             long.len() <= 900 && long.split('/').all(|part| part.len() <= 240),
             "{long}"
         );
+    }
+
+    #[test]
+    fn two_names_never_become_one_object() {
+        let (one, other) = ("0123456789abcdef0123", "fedcba98765432100123");
+        // What a source can't tell in text it tells with replacement characters.
+        assert_ne!(object_name(one, "a\u{fffd}"), object_name(other, "a\u{fffd}"));
+        // Names with an id differ from every name that another document has of itself.
+        let named = object_name(one, &name_with_id(one, "d/a.pdf"));
+        assert_eq!(named, "d/a.pdf-0123456789abcdef.json");
+        assert_ne!(object_name(other, "d/a.pdf-0123456789abcdef"), named);
+        assert_ne!(object_name(other, "0123456789abcdef"), object_name(one, ""));
+        assert_eq!(
+            object_name(one, &name_with_id(one, "d//a:b")),
+            "d/a_b-0123456789abcdef.json"
+        );
+        let long = object_name(one, &name_with_id(one, &"x".repeat(300)));
+        assert!(long.len() <= 240 && long.contains("0123456789abcdef"), "{long}");
+        assert_eq!(object_name(one, "a-b.pdf"), "a-b.pdf.json");
     }
 }

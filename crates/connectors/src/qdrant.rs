@@ -32,7 +32,8 @@ pub(crate) const TYPE: ConnectorType = ConnectorType {
                 FieldKind::Text,
                 "Address of the cluster; port 6333 unless it names one.",
             )
-            .required(),
+            .required()
+            .directs(),
             Field::new("api_key", FieldKind::Secret, "API key that may write.").required(),
             Field::new("collection_name", FieldKind::Text, "Collection, which must exist.").required(),
             Field::new(

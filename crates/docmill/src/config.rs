@@ -69,6 +69,7 @@ pub(crate) struct Location {
 pub(crate) struct Auth {
     #[serde(deserialize_with = "list")]
     pub(crate) key_headers: Vec<String>,
+    pub(crate) require_bearer_for_workflows: bool,
     pub(crate) token_lifetime_secs: u64,
 }
 

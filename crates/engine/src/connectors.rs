@@ -173,7 +173,7 @@ impl Engine {
         let fields = find(role, kind)
             .and_then(|kind| kind.fields(role))
             .ok_or_else(|| ConnectorRefused::UnknownType(docmill_connectors::unavailable(role, kind)))?;
-        unmask(fields, given, stored);
+        unmask(fields, given, stored, loc).map_err(ConnectorRefused::Invalid)?;
         let config = validate(fields, given, loc).map_err(ConnectorRefused::Invalid)?;
         let connections = &self.shared.connections;
         connections

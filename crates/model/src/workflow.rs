@@ -1,6 +1,7 @@
 //! Workflows: stored chains with sources, destinations and a schedule.
 
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::words::text_enum;
 
@@ -54,7 +55,8 @@ pub struct Schedule {
 /// Longest slug.
 pub const MAX_SLUG: usize = 63;
 
-/// Whether `text` is a slug: 1 to 63 of `a-z`, `0-9` and single inner hyphens.
+/// Whether `text` is a slug: 1 to 63 of `a-z`, `0-9` and single inner hyphens. What reads as a UUID is none: it
+/// stands for an id wherever a slug may stand too.
 pub fn is_slug(text: &str) -> bool {
     (1..=MAX_SLUG).contains(&text.len())
         && text
@@ -63,6 +65,7 @@ pub fn is_slug(text: &str) -> bool {
         && !text.starts_with('-')
         && !text.ends_with('-')
         && !text.contains("--")
+        && Uuid::try_parse(text).is_err()
 }
 
 /// A slug made from a name; `fallback` (a slug) when the name holds nothing a slug can.
@@ -79,7 +82,11 @@ pub fn slug_of(name: &str, fallback: &str) -> String {
         }
     }
     let slug = slug.trim_end_matches('-');
-    if slug.is_empty() { fallback } else { slug }.to_owned()
+    match slug {
+        "" => fallback.to_owned(),
+        slug if Uuid::try_parse(slug).is_ok() => format!("{fallback}-{slug}"),
+        slug => slug.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -95,6 +102,10 @@ mod tests {
             assert!(!is_slug(bad), "{bad}");
         }
         assert_eq!(slug_of("My  First: Workflow!", "workflow"), "my-first-workflow");
+        let id = "01a1feb6-f3a6-71a9-bb9e-3a692dee403a";
+        assert!(!is_slug(id) && !is_slug(&id.replace('-', "")));
+        assert_eq!(slug_of(id, "destination"), format!("destination-{id}"));
+        assert!(is_slug(&slug_of(id, "destination")));
         assert_eq!(slug_of("日本語", "workflow"), "workflow");
         assert!(is_slug(&slug_of(&"long name ".repeat(20), "workflow")));
     }

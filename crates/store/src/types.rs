@@ -281,6 +281,9 @@ pub struct Claim {
     pub input: FileInput,
     /// Where its output goes.
     pub destinations: Vec<ConnectorId>,
+    /// Those of the destinations where a file of a source may have its plain name. At all others another
+    /// workflow or source was first, and a name must hold a part of the document's id.
+    pub plain_at: Vec<ConnectorId>,
     /// SHA-256 of the content the workflow processed last under this locator, hexadecimal; `None` when
     /// there is none or the run processes everything again. The same content need not be processed.
     pub known_hash: Option<String>,

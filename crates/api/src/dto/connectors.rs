@@ -131,7 +131,8 @@ pub(crate) struct CreateConnector {
 })))]
 #[allow(dead_code, reason = "describes the request for the OpenAPI document")]
 pub(crate) struct UpdateConnector {
-    /// All settings, not just those that change; a secret sent back masked stays as it is.
+    /// All settings, not just those that change; a secret sent back masked stays as it is, unless a setting
+    /// changes that says where secrets are sent (host, URL): then it must be given again.
     #[schema(value_type = Object)]
     config: Value,
 }

@@ -282,6 +282,8 @@ fn node_stats(chain: &NodeChain, files: &[JobFile], running: &RunningFiles) -> V
             TaskState::Running => running
                 .progress(file.id)
                 .map_or(0, |progress| progress.nodes_done as usize),
+            // Where they went to a destination, none is recorded.
+            TaskState::Succeeded => usize::MAX,
             _ => file.nodes_done as usize,
         };
         for (index, node) in stats.iter_mut().enumerate() {

@@ -13,7 +13,7 @@ use docmill_store::{Principal, StoreError, Workflow, WorkflowDefinition, Workflo
 use serde_json::{Value, json};
 
 use crate::App;
-use crate::auth::Caller;
+use crate::auth::{BearerCaller, Caller};
 use crate::body::JsonObject;
 use crate::definition::{self, Given};
 use crate::dto::{
@@ -85,7 +85,7 @@ pub(crate) async fn create(
     responses((status = 200, body = Vec<WorkflowInformation>), (status = "4XX", body = ErrorBody)))]
 pub(crate) async fn list(
     State(app): State<App>,
-    Caller(principal): Caller,
+    BearerCaller(principal): BearerCaller,
     client: Client,
     query: Query,
 ) -> ApiResult<Json<Vec<WorkflowInformation>>> {
@@ -109,7 +109,10 @@ async fn filter(app: &App, principal: &Principal, mut query: Query) -> ApiResult
         ("created_at", WorkflowOrder::CreatedAt),
         ("updated_at", WorkflowOrder::UpdatedAt),
     ];
-    let node = query.id_or_key::<NodeId>("dag_node_configuration_id");
+    // Any text may be asked for; what is no id is the id of no node.
+    let node = query
+        .text("dag_node_configuration_id")
+        .map(|text| text.parse::<NodeId>());
     let source = query.id_or_key::<ConnectorId>("source_id");
     let destination = query.id_or_key::<ConnectorId>("destination_id");
     let state = query.word("status", WorkflowState::ALL);
@@ -144,11 +147,8 @@ async fn filter(app: &App, principal: &Principal, mut query: Query) -> ApiResult
         offset: (page - 1) * page_size,
         limit: u32::try_from(page_size).unwrap_or(u32::MAX),
     };
-    // No node has a key.
-    let node = match node {
-        None => None,
-        Some(IdOrKey::Id(id)) => Some(id),
-        Some(IdOrKey::Key(_)) => return Ok(None),
+    let Ok(node) = node.transpose() else {
+        return Ok(None);
     };
     let Ok(source) = connector(app, principal, ConnectorRole::Source, source).await? else {
         return Ok(None);

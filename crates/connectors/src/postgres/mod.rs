@@ -19,8 +19,10 @@ use crate::config::{Field, FieldKind};
 use crate::settings::{flag, number, text, texts};
 use crate::{ConnectorType, Destination, Environment, Opener, Result, Source};
 
-const HOST: Field = Field::new("host", FieldKind::Text, "Name or address of the server.").required();
-const PORT: Field = Field::new("port", FieldKind::Integer(Some(5432), 1, 65_535), "Port of the server.");
+const HOST: Field = Field::new("host", FieldKind::Text, "Name or address of the server.")
+    .required()
+    .directs();
+const PORT: Field = Field::new("port", FieldKind::Integer(Some(5432), 1, 65_535), "Port of the server.").directs();
 const DATABASE: Field = Field::new("database", FieldKind::Text, "Name of the database.").required();
 const USERNAME: Field = Field::new("username", FieldKind::Text, "Name of the user.").required();
 const PASSWORD: Field = Field::new("password", FieldKind::Secret, "Password of the user.").required();
@@ -41,7 +43,8 @@ const SSLMODE: Field = Field::new(
     "Encryption of the connection: disable, prefer (if the server has it), require, or verify-full (and the \
      server's certificate is checked).",
 )
-.default_text("prefer");
+.default_text("prefer")
+.directs();
 const ROOT_CERT: Field = Field::new(
     "ssl_root_cert",
     FieldKind::Text,

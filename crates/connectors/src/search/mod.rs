@@ -20,7 +20,8 @@ const HOSTS: Field = Field::new(
     FieldKind::TextList,
     "Addresses of the cluster's nodes, such as https://search.example.com:9200; the first that answers is used.",
 )
-.required();
+.required()
+.directs();
 const INDEX: Field = Field::new("index_name", FieldKind::Text, "Index, which must exist.").required();
 
 /// The type for Elasticsearch.
@@ -58,7 +59,8 @@ pub(crate) const OPENSEARCH: ConnectorType = ConnectorType {
                 "use_ssl",
                 FieldKind::Bool(true),
                 "Whether hosts given without https:// or http:// are reached by https.",
-            ),
+            )
+            .directs(),
         ],
         open: open_opensearch,
     }),

@@ -1,14 +1,14 @@
 //! `docmill run`: one run from a source to a destination, without a server.
 
 use std::io::{IsTerminal, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use docmill_connectors::{
-    ConnectorError, ConnectorType, Destination, Document, Environment, Field, FieldKind, Source, find,
-    open_destination, open_source, validate,
+    ConnectorError, ConnectorType, Destination, Document, Environment, Field, FieldKind, Source, TYPES, find,
+    known_elsewhere, open_destination, open_source, unavailable, validate,
 };
 use docmill_egress::{Egress, Policy};
 use docmill_engine::protocol::TaskRequest;
@@ -22,7 +22,37 @@ use serde_json::{Map, Value, json};
 use crate::config::Config;
 use crate::{Failure, setup};
 
+/// What the help says beyond its options.
+const HELP: &str = "\
+WHERE is a folder or URL (./reports, s3://bucket/prefix, az://container, gs://bucket), or the name of a connector
+type with its settings as options: --source postgres --source-option host=db.example.org ...
+
+The VALUE env:NAME is read from the environment, @FILE from a file, so that secrets stay out of the command line.
+
+Running again writes the same documents again, never doubles. Files of equal names from two sources need two
+destinations where outputs are files.
+
+The exit code is 0 when every file was written, 1 when one failed (standard error says which and why) or nothing
+could be done, 2 when the command line can't be understood.";
+
+/// The help with the settings of every connector type.
+fn help() -> String {
+    let mut help = format!("{HELP}\n\nConnector types and their settings (* required):\n");
+    for kind in TYPES {
+        for role in [ConnectorRole::Source, ConnectorRole::Destination] {
+            let Some(fields) = kind.fields(role) else { continue };
+            let names = fields
+                .iter()
+                .map(|field| format!("{}{}", field.name, if field.required { "*" } else { "" }));
+            let names: Vec<_> = names.collect();
+            help.push_str(&format!("  {} as {role}: {}\n", kind.name, names.join(", ")));
+        }
+    }
+    help
+}
+
 #[derive(Debug, clap::Args)]
+#[command(after_help = HELP, after_long_help = help())]
 pub(crate) struct Args {
     /// Where files come from: a folder, a URL (s3://bucket/prefix, az://container, gs://bucket), or a
     /// connector type with its settings as options.
@@ -58,6 +88,19 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<ExitCode, Failure> {
     let (source_kind, source_config) = connector(ConnectorRole::Source, &args.source, &args.source_option)?;
     let (destination_kind, destination_config) =
         connector(ConnectorRole::Destination, &args.destination, &args.destination_option)?;
+    if let (Some(from), Some(to)) = (
+        folder(source_kind, &source_config),
+        folder(destination_kind, &destination_config),
+    ) && to.starts_with(&from)
+        && (to == from || source_config.get("recursive") != Some(&Value::Bool(false)))
+    {
+        return Err(format!(
+            "the destination {} lies in the source {}, so what is written would be read as further files",
+            to.display(),
+            from.display()
+        )
+        .into());
+    }
     let runner = setup::runner(config, setup::sandbox(config)?)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -112,7 +155,11 @@ fn chain(args: &Args) -> Result<NodeChain, Failure> {
             }
         }
     };
-    Ok(parse(&nodes, &[]).map_err(|problems| told(&problems))?.0)
+    let (chain, _) = parse(&nodes, &[]).map_err(|problems| {
+        let file = args.nodes.as_deref().unwrap_or(Path::new("nodes"));
+        format!("{}: {}", file.display(), told(&problems))
+    })?;
+    Ok(chain)
 }
 
 fn told(problems: &[Problem]) -> String {
@@ -142,6 +189,10 @@ fn connector(
         Some("gs" | "gcs") => ("gcs", Some(("remote_url", place.to_owned()))),
         Some(_) => return Err(format!("--{role}: `{place}` has a scheme no connector has; there are s3, az, abfs and gs, and the connector types by name").into()),
         None if find(role, place).is_some() => (place, None),
+        None if names_a_type(role, place) => {
+            let why = unavailable(role, place);
+            return Err(format!("--{role}: {why}; a folder of this name is ./{place}").into());
+        }
         None => {
             let path = std::path::absolute(place)?;
             ("local", Some(("path", path.to_string_lossy().into_owned())))
@@ -162,6 +213,23 @@ fn connector(
     }
     let valid = validate(fields, &Value::Object(given), &[json!(role.as_str())]).map_err(|problems| told(&problems))?;
     Ok((kind.name, valid))
+}
+
+/// Whether a word is the name of some type of connector, though of none with this role.
+fn names_a_type(role: ConnectorRole, word: &str) -> bool {
+    known_elsewhere(role).contains(&word) || TYPES.iter().any(|kind| kind.name == word)
+}
+
+/// The folder of a `local` connector, with what is there of it freed from links.
+fn folder(kind: &str, config: &Map<String, Value>) -> Option<PathBuf> {
+    let path = Path::new(config.get("path").filter(|_| kind == "local")?.as_str()?);
+    let there = path
+        .ancestors()
+        .find_map(|above| Some((above, above.canonicalize().ok()?)));
+    Some(match there {
+        Some((above, real)) => real.join(path.strip_prefix(above).unwrap_or(Path::new(""))),
+        None => path.to_owned(),
+    })
 }
 
 /// An option's text as the value its setting holds.

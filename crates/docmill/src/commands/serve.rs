@@ -94,6 +94,7 @@ pub(crate) fn run(config: &Config) -> Result<ExitCode, Failure> {
                 .iter()
                 .map(|name| name.to_ascii_lowercase())
                 .collect(),
+            require_bearer_for_workflows: config.auth.require_bearer_for_workflows,
             token_lifetime: Duration::from_secs(config.auth.token_lifetime_secs),
             limits: config.request_limits(),
             other_limits: config.other_limits(),

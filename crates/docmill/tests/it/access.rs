@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::kit::client::{file_ids, text};
 use crate::kit::documents::html;
 use crate::kit::server::KEY;
-use crate::kit::{Client, File, Server, partition_only};
+use crate::kit::{Client, File, Server, custom_workflow, partition_only};
 
 const MISSING: &str = "API key is missing, please provide an API key in the header.";
 const MALFORMED: &str = "API key is malformed, please type the API key correctly in the header.";
@@ -161,6 +161,42 @@ async fn a_token_ends_after_its_lifetime() {
         (answer.status == 401).then(|| answer.error(401, "api_key_invalid"))
     })
     .await;
+}
+
+#[tokio::test]
+async fn listing_workflows_asks_for_a_bearer_where_the_setting_says_so() {
+    let server = Server::with(&[("AUTH__REQUIRE_BEARER_FOR_WORKFLOWS", "true")]).await;
+    let client = server.client();
+    let token = client.post("/auth/token").await.ok();
+    let token = text(&token["access_token"]);
+    for path in ["/workflows", "/api/v1/workflows/"] {
+        let get = || client.anonymous(Method::GET, path);
+        client.get(path).await.error(401, "api_key_missing");
+        client.send(get()).await.error(401, "api_key_missing");
+        let basic = get().header("authorization", "Basic eDp5");
+        client.send(basic).await.error(401, "api_key_missing");
+        client
+            .send(get().bearer_auth("dm_no-such-key"))
+            .await
+            .error(401, "api_key_invalid");
+        let wrong = client.request(Method::GET, path).bearer_auth("eyJ.eyJ.x");
+        client.send(wrong).await.error(401, "api_key_invalid");
+        client.send(get().bearer_auth(token)).await.ok();
+        client.send(get().bearer_auth(KEY)).await.ok();
+        client
+            .send(client.request(Method::GET, path).bearer_auth(token))
+            .await
+            .ok();
+    }
+    // Everything else goes on as ever.
+    client.get("/sources").await.ok();
+    let workflow = client.workflow(&custom_workflow("seen")).await;
+    client.get(&format!("/workflows/{}", text(&workflow["id"]))).await.ok();
+    assert!(
+        server
+            .docmill(&["config", "docs"])
+            .contains("require_bearer_for_workflows = false")
+    );
 }
 
 #[tokio::test]

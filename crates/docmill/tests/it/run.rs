@@ -92,10 +92,38 @@ fn a_bad_file_is_told_and_the_others_go_on() {
 #[test]
 fn what_can_not_work_is_said_before_anything_is_done() {
     let folder = files();
+    std::fs::write(
+        folder.path().join("chain.json"),
+        r#"[{"name": "P", "type": "partition"}]"#,
+    )
+    .expect("a file");
     for (args, said) in [
         (&["--source", "ftp://x/y", "--destination", "out"][..], "ftp://x/y"),
         (&["--source", "missing", "--destination", "out"], "missing"),
         (&["--source", "in", "--destination", "postgres"], "host"),
+        // Known names that are not there must not become folders.
+        (
+            &["--source", "in", "--destination", "pinecone"],
+            "`pinecone` is not available as a destination",
+        ),
+        (
+            &["--source", "mongodb", "--destination", "out"],
+            "`mongodb` is not available as a source",
+        ),
+        (
+            &["--source", "qdrant-cloud", "--destination", "out"],
+            "available are local",
+        ),
+        // What is written must not be read as further files.
+        (&["--source", "in", "--destination", "in"], "lies in the source"),
+        (
+            &["--source", "in", "--destination", "./in/deep/out"],
+            "lies in the source",
+        ),
+        (
+            &["--source", "in", "--destination", "out", "--nodes", "chain.json"],
+            "chain.json: 0.subtype: ",
+        ),
         (
             &[
                 "--source",
@@ -131,7 +159,46 @@ fn what_can_not_work_is_said_before_anything_is_done() {
         assert!(!output.status.success(), "{args:?}");
         assert!(stderr(&output).contains(said), "{args:?}: {}", stderr(&output));
     }
-    assert!(!folder.path().join("out/a.html.json").exists());
+    let left: Vec<_> = std::fs::read_dir(folder.path())
+        .expect("the folder")
+        .flatten()
+        .collect();
+    assert_eq!(left.len(), 2, "{left:?}");
+    assert!(!folder.path().join("in/a.html.json").exists());
+}
+
+#[test]
+fn the_help_says_what_may_be_written() {
+    let output = run(Path::new("."), &["--help"]);
+    assert!(output.status.success());
+    let help = String::from_utf8_lossy(&output.stdout).into_owned();
+    for said in [
+        "s3://bucket/prefix",
+        "env:NAME",
+        "exit code",
+        "postgres as destination: host*",
+        "qdrant-cloud as destination: url*",
+    ] {
+        assert!(help.contains(said), "{said}: {help}");
+    }
+    assert_eq!(run(Path::new("."), &["--source", "in"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_folder_beside_or_above_the_source_may_take_the_outputs() {
+    let folder = files();
+    for (source, destination, more) in [
+        ("in/deep", "in", None),
+        ("in", "in-out", None),
+        ("in", "in/out", Some("recursive=false")),
+        ("in/deep", "./pinecone", None),
+    ] {
+        let mut args = vec!["--source", source, "--destination", destination];
+        args.extend(more.iter().flat_map(|option| ["--source-option", option]));
+        let output = run(folder.path(), &args);
+        assert!(output.status.success(), "{args:?}: {}", stderr(&output));
+    }
+    assert!(folder.path().join("pinecone/b.md.json").exists());
 }
 
 #[test]

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::kit::client::text;
+use crate::kit::client::{file_ids, text};
 use crate::kit::documents::{html, slow_html};
-use crate::kit::{Client, Folders, Server, custom_workflow, piped_workflow};
+use crate::kit::{Client, File, Folders, Server, custom_workflow, piped_workflow};
 use crate::workflows::places;
 
 async fn piped(client: &Client, folders: &Folders) -> Value {
@@ -95,6 +95,109 @@ async fn files_go_from_the_source_to_the_destination_and_only_new_ones_the_next_
             .iter()
             .all(|job| job["input_file_ids"].is_null())
     );
+}
+
+/// Files of the same name from two sources stay two documents at one destination, and one workflow's deletions
+/// leave the other's documents alone.
+#[tokio::test]
+async fn equal_names_of_two_sources_do_not_overwrite_each_other() {
+    let folders = Folders::new();
+    let server = folders.server().await;
+    let client = server.client();
+    let destination = client.local("destination", &folders.folder("out")).await;
+    let mut workflows = Vec::new();
+    for name in ["one", "two"] {
+        for file in ["a.html", "deep/a.html"] {
+            let path = folders.folder(name).join(file);
+            std::fs::create_dir_all(path.parent().expect("a folder")).expect("folders");
+            std::fs::write(path, html(&format!("{file} of {name}"), 1)).expect("a file");
+        }
+        let source = client.local("source", &folders.folder(name)).await;
+        let mut body = piped_workflow(name, &source, &destination);
+        body["reprocess_all"] = json!(true);
+        body["delete_removed_files"] = json!(true);
+        workflows.push(text(&client.workflow(&body).await["id"]).to_owned());
+    }
+    let titles = |files: &std::collections::BTreeMap<String, Vec<u8>>| {
+        let titles = files.values().map(|bytes| {
+            let elements: Value = serde_json::from_slice(bytes).expect("JSON");
+            text(&elements[0]["text"]).to_owned()
+        });
+        titles.collect::<std::collections::BTreeSet<_>>()
+    };
+    for workflow in &workflows {
+        client.run_workflow(workflow).await;
+    }
+    let written = folders.files("out");
+    let expected = [
+        "a.html of one",
+        "a.html of two",
+        "deep/a.html of one",
+        "deep/a.html of two",
+    ];
+    assert_eq!(titles(&written), expected.map(str::to_owned).into());
+    assert!(written.contains_key("a.html.json") && written.contains_key("deep/a.html.json"));
+    assert_eq!(written.len(), 4);
+    // The names stay, in whatever order they run.
+    for workflow in workflows.iter().rev() {
+        client.run_workflow(workflow).await;
+    }
+    assert_eq!(
+        folders.files("out").keys().collect::<Vec<_>>(),
+        written.keys().collect::<Vec<_>>()
+    );
+    std::fs::remove_file(folders.folder("two").join("a.html")).expect("removed");
+    client.run_workflow(&workflows[1]).await;
+    let left = ["a.html of one", "deep/a.html of one", "deep/a.html of two"];
+    assert_eq!(titles(&folders.files("out")), left.map(str::to_owned).into());
+}
+
+/// Names that are no text differ only in what replacement characters stand for.
+#[cfg(unix)]
+#[tokio::test]
+async fn names_that_are_no_text_stay_apart() {
+    use std::os::unix::ffi::OsStrExt;
+    let folders = Folders::new();
+    let server = folders.server().await;
+    let client = server.client();
+    for name in [&b"a\xff.html"[..], b"a\xfe.html", "a\u{fffd}.html".as_bytes()] {
+        let path = folders.folder("in").join(std::ffi::OsStr::from_bytes(name));
+        std::fs::write(path, html("odd", 1)).expect("a file");
+    }
+    let workflow = piped(&client, &folders).await;
+    let job = client.run_workflow(text(&workflow["id"])).await;
+    let details = client.details(text(&job["id"])).await;
+    assert_eq!(details["summary"]["total_docs_succeeded"], 3, "{details}");
+    assert_eq!(folders.files("out").len(), 3, "{:?}", folders.files("out").keys());
+}
+
+/// Uploads may have equal names, and are counted at every node though no output is kept here.
+#[tokio::test]
+async fn uploads_go_to_a_destination_each_under_its_id() {
+    let folders = Folders::new();
+    let server = folders.server().await;
+    let client = server.client();
+    let mut body = custom_workflow("uploads");
+    body["destination_id"] = json!(client.local("destination", &folders.folder("out")).await);
+    let id = text(&client.workflow(&body).await["id"]).to_owned();
+    let uploads = ["one", "two"].map(|title| File::new("a.html", html(title, 1)));
+    let answer = client.send(client.run_request(&id, &uploads)).await;
+    assert_eq!(answer.status, 202, "{answer}");
+    let job = client.ended(text(&answer.json()["id"])).await;
+    let ids = file_ids(&job);
+    assert_eq!(
+        folders.files("out").into_keys().collect::<Vec<_>>(),
+        [0, 1].map(|index| format!("{}/a.html.json", ids[index]))
+    );
+    let details = client.details(text(&job["id"])).await;
+    assert_eq!(details["processing_status"], "SUCCESS");
+    for node in details["node_stats"].as_array().expect("a list") {
+        assert_eq!(
+            (&node["success"], &node["failure"]),
+            (&json!(2), &json!(0)),
+            "{details}"
+        );
+    }
 }
 
 #[tokio::test]

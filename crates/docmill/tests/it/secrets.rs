@@ -135,13 +135,19 @@ async fn a_secret_survives_an_update_that_sends_its_mask_and_only_that() {
     assert_eq!(created["config"]["password"], MASK);
     let path = format!("/destinations/{}", text(&created["id"]));
     let mut update = created["config"].clone();
-    update["host"] = json!("other.invalid");
+    update["table_name"] = json!("other");
     let updated = client.put_json(&path, &json!({"config": update})).await.ok();
     assert_eq!(
-        (&updated["config"]["host"], &updated["config"]["password"]),
-        (&json!("other.invalid"), &json!(MASK))
+        (&updated["config"]["table_name"], &updated["config"]["password"]),
+        (&json!("other"), &json!(MASK))
     );
     assert!(updated["updated_at"].is_string());
+    // The stored password is not sent to a server it was not given for.
+    update["host"] = json!("other.invalid");
+    let answer = client.put_json(&path, &json!({"config": update})).await;
+    assert_eq!(crate::workflows::places(&answer), ["body.config.password"]);
+    update["password"] = json!("second-secret");
+    client.put_json(&path, &json!({"config": update})).await.ok();
     // Where nothing is stored the mask is no password.
     let mut masked = body.clone();
     masked["config"]["password"] = json!(MASK);

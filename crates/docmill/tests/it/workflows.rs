@@ -346,7 +346,25 @@ async fn names_and_keys_are_checked() {
             "{name}"
         );
     }
-    for key in ["", "-a", "a-", "a--b", "A", "a b", "ä", "a/b", "..", &"x".repeat(64)] {
+    // What looks like an id would stand for another workflow's after that one is gone.
+    let id = "01a1feb6-f3a6-71a9-bb9e-3a692dee403a";
+    assert_eq!(
+        client.workflow(&custom_workflow(id)).await["key"],
+        format!("workflow-{id}")
+    );
+    for key in [
+        "",
+        "-a",
+        "a-",
+        "a--b",
+        "A",
+        "a b",
+        "ä",
+        "a/b",
+        "..",
+        &"x".repeat(64),
+        id,
+    ] {
         assert_eq!(
             refused(&client, |body| body["key"] = json!(key)).await,
             ["body.key"],

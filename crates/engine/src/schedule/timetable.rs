@@ -108,7 +108,7 @@ fn read_cron(text: &str) -> Result<Cron, ScheduleError> {
     }
     let fields = text.split_ascii_whitespace().count();
     if fields != 5 {
-        return Err(wrong(&format!("it has {fields} fields")));
+        return Err(wrong(&format!("its fields are {fields}, not five")));
     }
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, ' ' | '*' | ',' | '-' | '/' | '#' | '?');
     if let Some(other) = text.chars().find(|c| !allowed(*c)) {
@@ -126,5 +126,10 @@ fn read_cron(text: &str) -> Result<Cron, ScheduleError> {
         .year(Year::Disallowed)
         .build()
         .parse(text)
-        .map_err(|error| wrong(&error.to_string()))
+        .map_err(|error| {
+            // The library's own words, without those that name its parts.
+            let told = error.to_string();
+            let told = told.strip_prefix("Component error: ").unwrap_or(&told);
+            wrong(&told.trim_end_matches('.').to_lowercase())
+        })
 }

@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use std::time::Instant;
 
 use bytes::Bytes;
-use docmill_connectors::{ConnectorError, Document};
+use docmill_connectors::{ConnectorError, Document, name_with_id};
 use docmill_model::ids::ConnectorId;
 use docmill_store::{Claim, FileInput};
 use tokio::sync::Mutex;
@@ -30,18 +30,41 @@ impl Default for Delivery {
     }
 }
 
-/// What names a claimed file's document at destinations: its record id and its name.
-pub(super) fn record(claim: &Claim) -> (String, String) {
-    match &claim.input {
-        FileInput::Source { source, object, .. } => {
-            (record_id(claim.workflow, *source, &object.locator), object.name.clone())
+/// What names a claimed file's document at destinations.
+pub(super) struct Record {
+    pub(super) id: String,
+    /// Name of the file.
+    name: String,
+    /// Whether no other file of any workflow has the name, wherever it goes.
+    unique: bool,
+}
+
+impl Record {
+    /// The document's name at a destination.
+    fn name_at(&self, claim: &Claim, destination: ConnectorId) -> String {
+        if self.unique || claim.plain_at.contains(&destination) {
+            self.name.clone()
+        } else {
+            name_with_id(&self.id, &self.name)
         }
+    }
+}
+
+/// What names a claimed file's document.
+pub(super) fn record(claim: &Claim) -> Record {
+    match &claim.input {
+        FileInput::Source { source, object, .. } => Record {
+            id: record_id(claim.workflow, *source, &object.locator),
+            name: object.name.clone(),
+            unique: false,
+        },
         FileInput::Blob(_) => {
             let file = claim.lease.file();
-            (
-                upload_record_id(claim.workflow, file),
-                upload_record_name(file, &claim.name),
-            )
+            Record {
+                id: upload_record_id(claim.workflow, file),
+                name: upload_record_name(file, &claim.name),
+                unique: true,
+            }
         }
     }
 }
@@ -54,14 +77,14 @@ impl Delivery {
         claim: &Claim,
         elements: Bytes,
     ) -> Result<(), (ConnectorId, ConnectorError)> {
-        let (record_id, name) = record(claim);
-        let _turn = self.turn(&record_id).await;
-        let document = Document {
-            record_id,
-            name,
-            elements,
-        };
+        let record = record(claim);
+        let _turn = self.turn(&record.id).await;
         for &id in &claim.destinations {
+            let document = Document {
+                record_id: record.id.clone(),
+                name: record.name_at(claim, id),
+                elements: elements.clone(),
+            };
             let started = Instant::now();
             let result = patiently(|| async {
                 let connections = &engine.shared.connections;
@@ -77,14 +100,15 @@ impl Delivery {
 
     /// Removes a document from every destination of its run.
     pub(super) async fn delete(&self, engine: &Engine, claim: &Claim) -> Result<(), (ConnectorId, ConnectorError)> {
-        let (record_id, name) = record(claim);
-        let _turn = self.turn(&record_id).await;
+        let record = record(claim);
+        let _turn = self.turn(&record.id).await;
         for &id in &claim.destinations {
+            let name = record.name_at(claim, id);
             let started = Instant::now();
             let result = patiently(|| async {
                 let connections = &engine.shared.connections;
                 let destination = connections.destination(engine.store(), claim.workspace, id).await?;
-                destination.delete(&record_id, &name).await
+                destination.delete(&record.id, &name).await
             })
             .await;
             count("delete", started, result.is_ok());

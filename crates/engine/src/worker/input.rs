@@ -132,7 +132,7 @@ fn unchanged(content_hash: Option<String>) -> FileOutcome {
 /// What a child process is told about a file.
 pub(super) fn request(claim: &Claim, limits: &ParseLimits) -> TaskRequest {
     if let FileInput::Source { object, .. } = &claim.input {
-        return TaskRequest::of_object(object, &record(claim).0, claim.chain.clone(), limits.clone());
+        return TaskRequest::of_object(object, &record(claim).id, claim.chain.clone(), limits.clone());
     }
     TaskRequest {
         filename: Some(claim.name.clone()),

@@ -143,3 +143,16 @@ CREATE TABLE processed_objects (
 CREATE TABLE forgotten_workflows (
     workflow_id TEXT NOT NULL PRIMARY KEY
 ) STRICT;
+
+-- Who writes documents where, for destinations that name documents after their files. The first workflow and
+-- source at a place write plain names; all later ones write names that hold a part of the document's id, so
+-- that equal names of theirs do not meet. A row never changes what names it stands for, so names stay.
+CREATE TABLE document_names (
+    workspace_id TEXT    NOT NULL,
+    place        TEXT    NOT NULL, -- where the destination leads to
+    workflow_id  TEXT    NOT NULL,
+    source_id    TEXT    NOT NULL,
+    plain        INTEGER NOT NULL CHECK (plain IN (0, 1)),
+    PRIMARY KEY (workspace_id, place, workflow_id, source_id)
+) STRICT;
+CREATE UNIQUE INDEX document_names_plain ON document_names (workspace_id, place) WHERE plain = 1;

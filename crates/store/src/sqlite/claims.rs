@@ -13,8 +13,8 @@ use super::deletion::forget_processed;
 use super::lifecycle::{admit, count_ended};
 use super::listings::give_all_back;
 use super::rows::{count, id, input, json, parse_id, to_json};
-use super::{Slots, SqliteStore};
-use crate::{Claim, FileOutcome, Lease, Result, StoreError};
+use super::{Slots, SqliteStore, naming};
+use crate::{Claim, FileInput, FileOutcome, Lease, Result, StoreError};
 
 /// Workspaces with files to claim, those with the fewest running files first: how many files run, and
 /// how many are ready (counted up to what is wanted).
@@ -63,7 +63,11 @@ impl SqliteStore {
                                 Err(StoreError::Corrupt(reason)) => {
                                     fail_unreadable(db, &row, &reason, slots, now).await?;
                                 }
-                                claim => claims.push(claim?),
+                                claim => {
+                                    let mut claim = claim?;
+                                    name_plainly(db, &mut claim, &claims).await?;
+                                    claims.push(claim);
+                                }
                             }
                         }
                     }
@@ -292,10 +296,28 @@ fn claim(row: &SqliteRow) -> Result<Claim> {
         workflow: id(row, "workflow_id")?,
         input: input(row)?,
         destinations: json(row, "destinations")?,
+        plain_at: Vec::new(),
         known_hash: row.try_get("known_hash")?,
         size: count(row, "size")?,
         attempt: count(row, "attempt")? as u32,
     })
+}
+
+/// Fills in where the document gets a plain name. Files claimed together mostly are of one source, so the one
+/// before may tell.
+async fn name_plainly(db: &mut SqliteConnection, claim: &mut Claim, before: &[Claim]) -> Result<()> {
+    let FileInput::Source { source, .. } = &claim.input else {
+        return Ok(());
+    };
+    let same = |other: &&Claim| {
+        let of_source = matches!(&other.input, FileInput::Source { source: other, .. } if other == source);
+        of_source && other.job == claim.job
+    };
+    claim.plain_at = match before.last().filter(same) {
+        Some(other) => other.plain_at.clone(),
+        None => naming::plain_at(db, claim.workspace, claim.workflow, *source, &claim.destinations).await?,
+    };
+    Ok(())
 }
 
 /// Writes a claimed file's outcome; the file's job, or `None` when the lease is lost.

@@ -9,6 +9,7 @@ use sqlx::{Row, SqliteConnection};
 
 use super::Slots;
 use super::events::{event_columns, record_event, record_progress};
+use super::naming;
 use super::rows::{action_word, count, id, parse_id, size_column, to_json, word};
 
 use crate::{FileInput, NewFile, NewJob, NewRun, Result, StoreError};
@@ -68,6 +69,7 @@ pub(super) async fn insert(db: &mut SqliteConnection, job: &NewJob, now: Micros)
         .execute(&mut *db)
         .await?;
     }
+    naming::settle(db, job).await?;
     record_event(db, &row, JobStatus::Scheduled.event(), now).await
 }
 

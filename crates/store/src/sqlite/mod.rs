@@ -16,6 +16,7 @@ mod keys;
 mod lifecycle;
 mod listed_pages;
 mod listings;
+mod naming;
 mod open;
 mod rows;
 mod slugs;

@@ -30,6 +30,15 @@ impl World {
         self.connector(ConnectorRole::Destination, "destination").await
     }
 
+    /// A destination that leads there.
+    pub(crate) async fn connector_at(&self, remote_url: &str) -> ConnectorId {
+        let mut new = new_connector(self.workspace, ConnectorRole::Destination, "elsewhere");
+        new.config = json!({"remote_url": remote_url});
+        let id = new.id;
+        self.store.create_connector(new, NOW).await.unwrap();
+        id
+    }
+
     pub(crate) fn new_workflow(&self, definition: WorkflowDefinition) -> NewWorkflow {
         NewWorkflow {
             id: WorkflowId::new(),

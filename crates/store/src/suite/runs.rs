@@ -371,3 +371,51 @@ pub(crate) async fn a_large_run_is_deleted_to_the_end(w: World) {
     assert_eq!(w.store.expire_jobs(NOW + SECOND, 5).await.unwrap(), 1);
     assert!(w.jobs().await.is_empty());
 }
+
+/// Where each claim's document has its plain name, for runs of the workflows one after another.
+async fn plainly(w: &World, flows: &[&Workflow]) -> Vec<bool> {
+    let mut plain = Vec::new();
+    for flow in flows {
+        for claim in w.claims_of(flow, &objects(&["a"])).await {
+            plain.push(claim.plain_at == flow.definition.destinations);
+        }
+    }
+    plain
+}
+
+pub(crate) async fn at_a_place_the_first_source_of_a_workflow_has_plain_names(w: World) {
+    let (sources, destination) = ([w.source().await, w.source().await], w.destination().await);
+    let same_place = w.destination().await;
+    let elsewhere = w.connector_at("s3://elsewhere/").await;
+    let flow = async |source, destination| {
+        let definition = WorkflowDefinition {
+            sources: vec![source],
+            destinations: vec![destination],
+            reprocess_all: true,
+            ..definition("flow")
+        };
+        w.workflow(definition).await
+    };
+    let first = flow(sources[0], destination).await;
+    let second = flow(sources[1], same_place).await;
+    let third = flow(sources[0], destination).await;
+    let other = flow(sources[1], elsewhere).await;
+    // Names stay what they were, whoever runs when.
+    assert_eq!(
+        plainly(&w, &[&first, &second, &third, &other]).await,
+        [true, false, false, true]
+    );
+    assert_eq!(
+        plainly(&w, &[&other, &third, &second, &first]).await,
+        [true, false, false, true]
+    );
+    // Made again, a workflow replaces what it wrote; others that have written keep their names.
+    w.store.delete_workflow(w.workspace, first.id, NOW).await.unwrap();
+    assert_eq!(plainly(&w, &[&third, &second]).await, [false, false]);
+    let again = flow(sources[0], same_place).await;
+    let stranger = flow(w.source().await, destination).await;
+    assert_eq!(
+        plainly(&w, &[&stranger, &again, &third, &again]).await,
+        [false, true, false, true]
+    );
+}

@@ -19,14 +19,16 @@ const REMOTE_URL: Field = Field::new(
     FieldKind::Text,
     "Container and folder, as az://container/folder or abfss://container@account.dfs.core.windows.net/folder; the folder may be left out.",
 )
-.required();
-const ACCOUNT_NAME: Field = Field::new("account_name", FieldKind::Text, "Name of the storage account.");
+.required()
+.directs();
+const ACCOUNT_NAME: Field = Field::new("account_name", FieldKind::Text, "Name of the storage account.").directs();
 const ACCOUNT_KEY: Field = Field::new("account_key", FieldKind::Secret, "One of the account's access keys.");
 const CONNECTION_STRING: Field = Field::new(
     "connection_string",
     FieldKind::Secret,
     "Connection string of the account, instead of its name, key and endpoint.",
-);
+)
+.directs();
 const SAS_TOKEN: Field = Field::new(
     "sas_token",
     FieldKind::Secret,
@@ -36,7 +38,8 @@ const ENDPOINT: Field = Field::new(
     "endpoint_url",
     FieldKind::Text,
     "URL of the blob service where it is not the account's own at blob.core.windows.net: other clouds, emulators.",
-);
+)
+.directs();
 
 /// The type.
 pub(crate) const TYPE: ConnectorType = ConnectorType {

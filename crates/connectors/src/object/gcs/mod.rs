@@ -29,7 +29,8 @@ const ENDPOINT: Field = Field::new(
     "endpoint_url",
     FieldKind::Text,
     "URL of the service where it is not https://storage.googleapis.com: private endpoints, emulators.",
-);
+)
+.directs();
 
 /// The type.
 pub(crate) const TYPE: ConnectorType = ConnectorType {

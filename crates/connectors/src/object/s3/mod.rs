@@ -41,7 +41,8 @@ const ENDPOINT: Field = Field::new(
     "endpoint_url",
     FieldKind::Text,
     "URL of a compatible service, which is asked with the bucket in the path; without it Amazon S3 is meant.",
-);
+)
+.directs();
 const ROLE: Field = Field::new(
     "role_arn",
     FieldKind::Text,
@@ -56,7 +57,8 @@ const STS: Field = Field::new(
     "sts_endpoint_url",
     FieldKind::Text,
     "URL of the security token service that hands out keys of the role; by default Amazon's, or endpoint_url where that is not Amazon's.",
-);
+)
+.directs();
 const REGION: Field = Field::new(
     "region",
     FieldKind::Text,
