@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(lengths(100, 100), [7]);
         assert_eq!(lengths(2, 100), [2, 2, 2, 1]);
         assert_eq!(lengths(100, 5), [2, 2, 1, 2]);
-        assert_eq!(lengths(0, 0), [1, 1, 2, 1, 1, 1]);
+        assert_eq!(lengths(0, 0), [1; 7]);
         assert!(
             batches(
                 &[],

@@ -263,7 +263,7 @@ async fn titan_takes_one_text_and_cohere_many() {
 
 #[tokio::test]
 async fn models_that_do_not_embed_are_told_at_once() {
-    let providers = providers(NAME, fixed("http://127.0.0.1:9"));
+    let providers = providers(NAME, fixed("http://127.0.0.1:9999"));
     let error = providers.embedder(NAME, "us.amazon.nova-lite-v1:0", None).unwrap_err();
     assert_eq!(error.kind, ProviderErrorKind::Setup);
     assert!(error.message.contains("no known model that embeds"), "{error}");

@@ -187,7 +187,7 @@ async fn a_key_in_a_request_id_or_a_message_is_not_told() {
     let error = fails(settings(&double.url)).await;
     assert_eq!(
         (error.message.as_str(), error.request_id),
-        ("it answers 400: [key]: a[31m [key]", None)
+        ("it answers 400: [key]: a[31m [key] ", None)
     );
 }
 

@@ -85,7 +85,7 @@ fn settings_that_cannot_work_are_refused_at_once() {
         assert!(!format!("{error} {error:?} {providers:?}").contains(KEY));
         error.message
     };
-    let good = "http://127.0.0.1:9/v1";
+    let good = "http://127.0.0.1:9999/v1";
     for base in [
         "nonsense",
         "ftp://x/",
@@ -103,6 +103,7 @@ fn settings_that_cannot_work_are_refused_at_once() {
     let mut broken = settings(good);
     broken.api_key = Some(Secret::new(format!("{KEY}\nx: y")));
     assert!(refused(ProviderName::OpenAi, broken.clone(), "m").contains("line break"));
+    broken.api_key = Some(Secret::new(KEY));
     broken.region = Some("evil.example/".into());
     assert!(refused(ProviderName::Bedrock, broken, "m").contains("region"));
     let file = ProviderSettings {
@@ -115,7 +116,7 @@ fn settings_that_cannot_work_are_refused_at_once() {
 
 #[tokio::test]
 async fn the_guard_holds_for_providers() {
-    let custom = BTreeMap::from([(ProviderName::Custom, settings("https://127.0.0.1:9/v1"))]);
+    let custom = BTreeMap::from([(ProviderName::Custom, settings("https://127.0.0.1:9999/v1"))]);
     let providers = Providers::new(Egress::new(Policy::default()), custom);
     let error = providers.chat(ProviderName::Custom, "m", None).unwrap_err();
     assert_eq!(error.kind, ProviderErrorKind::Setup);
@@ -140,7 +141,7 @@ fn known_models_can_be_opened() {
         let settings = ProviderSettings {
             region: Some("us-east-1".into()),
             project: Some("p".into()),
-            ..settings("http://127.0.0.1:9")
+            ..settings("http://127.0.0.1:9999")
         };
         let providers = Providers::new(egress(), BTreeMap::from([(model.provider, settings)]));
         let limits = providers.embedder(model.provider, model.name, None).unwrap().limits();
