@@ -7,9 +7,35 @@ use serde::Deserialize;
 use crate::ProviderName;
 
 /// A key. Debug text does not show it.
-#[derive(Clone, PartialEq, Eq, Deserialize)]
-#[serde(transparent)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
+
+/// Text, also where a reader of environment variables took it for a number.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Text(String),
+    Number(u64),
+}
+
+impl From<Written> for String {
+    fn from(written: Written) -> Self {
+        match written {
+            Written::Text(text) => text,
+            Written::Number(number) => number.to_string(),
+        }
+    }
+}
+
+fn written<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    Ok(Option::<Written>::deserialize(from)?.map(String::from))
+}
+
+impl<'de> Deserialize<'de> for Secret {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Written::deserialize(from).map(|text| Self::new(String::from(text)))
+    }
+}
 
 impl Secret {
     /// A key; blanks around it are dropped, which files and environments add.
@@ -64,6 +90,7 @@ pub struct ProviderSettings {
     /// `vertexai`: text of a service account's key file.
     pub service_account_key: Option<Secret>,
     /// `vertexai`: project, where it is not the key file's. `ibm`: project id.
+    #[serde(deserialize_with = "written")]
     pub project: Option<String>,
     /// `vertexai`: location; `global` unless set.
     pub location: Option<String>,

@@ -16,7 +16,7 @@ pub struct Usage {
     /// Tokens of the output, as the provider counts them; 0 where it doesn't tell.
     pub tokens_out: u64,
     /// Milliseconds from the first request to the last answer, waits between retries included and the wait
-    /// for a free place not.
+    /// for a free place not. In sums, calls that ran at the same time count each.
     pub millis: u64,
 }
 

@@ -132,7 +132,15 @@ fn settings_are_read_and_unknown_ones_refused() {
         (Some("k"), 2)
     );
     assert_eq!(settings.timeout_secs, 120);
-    assert!(read(r#"{"apikey": "k"}"#).is_err());
+    let numbers = read(r#"{"api_key": 123, "project": 456}"#).unwrap();
+    assert_eq!(
+        (numbers.api_key, numbers.project.as_deref()),
+        (Some(Secret::new("123")), Some("456"))
+    );
+    for wrong in [r#"{"apikey": "k"}"#, r#"{"api_key": ["sk-1"]}"#] {
+        let error = read(wrong).unwrap_err().to_string();
+        assert!(!error.contains("sk-1"), "{error}");
+    }
 }
 
 #[test]
