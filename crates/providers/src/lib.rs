@@ -10,6 +10,8 @@ mod caller;
 mod chat;
 mod embed;
 mod error;
+#[cfg(feature = "local-models")]
+mod local;
 mod models;
 mod name;
 mod providers;

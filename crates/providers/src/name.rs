@@ -28,11 +28,13 @@ pub enum ProviderName {
     Ibm,
     /// Any server that speaks OpenAI's language: vLLM, Ollama, TEI, LiteLLM.
     Custom,
+    /// Models run by docmill itself (embeddings only), where it was built with them.
+    Local,
 }
 
 impl ProviderName {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::OpenAi,
         Self::AzureOpenAi,
         Self::Anthropic,
@@ -42,6 +44,7 @@ impl ProviderName {
         Self::TogetherAi,
         Self::Ibm,
         Self::Custom,
+        Self::Local,
     ];
 
     /// The name in settings and nodes.
@@ -56,12 +59,13 @@ impl ProviderName {
             Self::TogetherAi => "togetherai",
             Self::Ibm => "ibm",
             Self::Custom => "custom",
+            Self::Local => "local",
         }
     }
 
     /// Whether it has models to chat with.
     pub const fn chats(self) -> bool {
-        !matches!(self, Self::VoyageAi)
+        !matches!(self, Self::VoyageAi | Self::Local)
     }
 
     /// Whether it has models that embed and are spoken to here.

@@ -12,6 +12,8 @@ use reqwest::Client;
 use tokio::sync::Semaphore;
 
 use crate::caller::{AwsKeys, Caller, Login};
+#[cfg(feature = "local-models")]
+use crate::local::LocalEmbedder;
 use crate::wire::anthropic::{self, AnthropicChat};
 use crate::wire::bedrock::{BedrockChat, BedrockEmbedder, Family};
 use crate::wire::gemini::{self, GeminiChat, Place};
@@ -53,6 +55,9 @@ struct Inner {
     clients: Mutex<BTreeMap<ProviderName, Client>>,
     /// Those with the keys of the settings, made at first use.
     callers: Mutex<BTreeMap<ProviderName, Arc<Caller>>>,
+    /// Models run here, by name.
+    #[cfg(feature = "local-models")]
+    local: Mutex<BTreeMap<String, Arc<LocalEmbedder>>>,
 }
 
 impl fmt::Debug for Providers {
@@ -78,6 +83,8 @@ impl Providers {
                 settings,
                 clients: Mutex::default(),
                 callers: Mutex::default(),
+                #[cfg(feature = "local-models")]
+                local: Mutex::default(),
             }),
         }
     }
@@ -111,6 +118,8 @@ impl Providers {
             ProviderName::OpenAi if settings.base_url.is_some() => Ok(()),
             ProviderName::Custom if settings.base_url.is_none() => lacks("base_url", "address"),
             ProviderName::Custom => Ok(()),
+            ProviderName::Local if settings.model_dir.is_none() => lacks("model_dir", "directory of models"),
+            ProviderName::Local => Ok(()),
             ProviderName::AzureOpenAi if settings.base_url.is_none() => lacks("base_url", "address"),
             ProviderName::Bedrock if settings.region.is_none() => lacks("region", "region"),
             ProviderName::Bedrock if keyed || settings.ambient_credentials => Ok(()),
@@ -169,6 +178,9 @@ impl Providers {
         if !name.embeds() {
             return Err(setup(name, "its models that embed are not supported"));
         }
+        if name == ProviderName::Local {
+            return self.local(model);
+        }
         let (caller, settings) = (self.caller(name, key)?, self.settings(name));
         let model = checked_model(&caller, model)?;
         Ok(match name {
@@ -198,6 +210,34 @@ impl Providers {
                 Arc::new(OpenAiEmbedder { caller, model, shape })
             }
         })
+    }
+
+    /// A model run here; opened ones are kept.
+    #[cfg(feature = "local-models")]
+    fn local(&self, model: &str) -> Result<Arc<dyn Embedder>> {
+        let name = ProviderName::Local;
+        self.check(name, None)
+            .map_err(|missing| setup(name, &missing.message))?;
+        let mut kept = self.inner.local.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(embedder) = kept.get(model) {
+            return Ok(Arc::clone(embedder) as Arc<dyn Embedder>);
+        }
+        let settings = self.settings(name);
+        let models = settings.model_dir.unwrap_or_default();
+        let embedder = Arc::new(LocalEmbedder::find(
+            &models,
+            model,
+            settings.runtime_library.as_deref(),
+        )?);
+        kept.insert(model.to_owned(), Arc::clone(&embedder));
+        Ok(embedder)
+    }
+
+    #[cfg(not(feature = "local-models"))]
+    #[expect(clippy::unused_self, reason = "as with the feature")]
+    fn local(&self, _: &str) -> Result<Arc<dyn Embedder>> {
+        let message = "this program was built without local models (feature local-models)";
+        Err(setup(ProviderName::Local, message))
     }
 
     /// Where and how a server that speaks OpenAI's language is asked.

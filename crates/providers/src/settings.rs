@@ -1,6 +1,7 @@
 //! How providers are reached.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use serde::Deserialize;
 
@@ -96,6 +97,11 @@ pub struct ProviderSettings {
     pub location: Option<String>,
     /// `ibm`: deployment space, instead of a project.
     pub space_id: Option<String>,
+    /// `local`: directory of models, each in a directory of its name with `model.onnx` (or `onnx/model.onnx`)
+    /// and `tokenizer.json`.
+    pub model_dir: Option<PathBuf>,
+    /// `local`: the library of ONNX Runtime, where it is not `ORT_DYLIB_PATH` or where libraries are.
+    pub runtime_library: Option<PathBuf>,
     /// `ibm`: where keys are exchanged for tokens, where that is not the public address.
     pub iam_url: Option<String>,
 }
@@ -120,6 +126,8 @@ impl Default for ProviderSettings {
             project: None,
             location: None,
             space_id: None,
+            model_dir: None,
+            runtime_library: None,
             iam_url: None,
         }
     }
@@ -165,7 +173,7 @@ impl ProviderSettings {
                 self.project = self.project.or_else(|| first(&["WATSONX_PROJECT_ID"]));
                 self.space_id = self.space_id.or_else(|| first(&["WATSONX_SPACE_ID"]));
             }
-            ProviderName::Custom => {}
+            ProviderName::Custom | ProviderName::Local => {}
         }
         self
     }

@@ -8,6 +8,8 @@ mod bedrock;
 mod double;
 mod gemini;
 mod hostile;
+#[cfg(feature = "local-models")]
+mod local;
 mod openai;
 mod settings;
 mod voyage;

@@ -22,6 +22,7 @@ fn a_provider_without_credentials_names_the_setting() {
         (ProviderName::TogetherAi, "api_key"),
         (ProviderName::Ibm, "project"),
         (ProviderName::Custom, "base_url"),
+        (ProviderName::Local, "model_dir"),
     ] {
         let missing = providers.check(name, None).unwrap_err();
         assert_eq!((missing.provider, missing.setting), (name, setting));
