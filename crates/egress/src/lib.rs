@@ -7,6 +7,7 @@
 
 mod error;
 mod http;
+pub mod identity;
 mod policy;
 mod resolve;
 mod tls;
