@@ -4,8 +4,8 @@ use super::{NodeEntry, Takes, required};
 use crate::provider::Provider;
 use crate::settings::EmbedLimits;
 
-/// Code points per token at the least, on average: the rule by which limits in tokens became limits in
-/// characters.
+/// Provider, model, numbers in a vector, and code points a text may have: the model's limit in tokens
+/// times 3.5.
 const MODELS: &[(Provider, &str, usize, usize)] = &[
     (Provider::AzureOpenAi, "text-embedding-3-small", 1536, 28_672),
     (Provider::AzureOpenAi, "text-embedding-3-large", 3072, 28_672),
