@@ -3,3 +3,4 @@
 //! [`chunk::chunk`] groups and splits elements into chunks of a bounded size.
 
 pub mod chunk;
+mod markup;

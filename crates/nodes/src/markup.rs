@@ -1,0 +1,4 @@
+//! Hostile HTML read without building a tree, and safe HTML written.
+
+pub(crate) mod grid;
+pub(crate) mod scan;
