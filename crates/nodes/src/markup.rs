@@ -2,3 +2,4 @@
 
 pub(crate) mod grid;
 pub(crate) mod scan;
+pub(crate) mod table;
