@@ -114,12 +114,15 @@ impl Available {
     /// provider there is.
     pub fn chat_model(&self) -> Option<ModelRef> {
         self.chat_model.clone().or_else(|| {
-            Provider::ALL.iter().filter(|provider| self.has(**provider)).find_map(|provider| {
-                Some(ModelRef {
-                    provider: *provider,
-                    model: provider.default_chat_model()?.to_owned(),
+            Provider::ALL
+                .iter()
+                .filter(|provider| self.has(**provider))
+                .find_map(|provider| {
+                    Some(ModelRef {
+                        provider: *provider,
+                        model: provider.default_chat_model()?.to_owned(),
+                    })
                 })
-            })
         })
     }
 

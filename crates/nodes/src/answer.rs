@@ -40,7 +40,10 @@ pub(crate) fn plain(answer: &str) -> Result<&str, AnswerError> {
     let inner = text.strip_prefix("```").and_then(|rest| {
         // The fence may name a language, on a line of its own.
         let (language, rest) = rest.split_once('\n')?;
-        let is_name = language.trim().chars().all(|c| c.is_alphanumeric() || c == '/' || c == '-');
+        let is_name = language
+            .trim()
+            .chars()
+            .all(|c| c.is_alphanumeric() || c == '/' || c == '-');
         is_name.then(|| rest.trim_end().strip_suffix("```").unwrap_or(rest).trim())
     });
     match inner.unwrap_or(text) {
@@ -77,7 +80,12 @@ pub(crate) fn clean(text: &str) -> String {
         '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => false,
         c => !c.is_control(),
     };
-    text.replace("\r\n", "\n").chars().filter(keep).collect::<String>().trim().to_owned()
+    text.replace("\r\n", "\n")
+        .chars()
+        .filter(keep)
+        .collect::<String>()
+        .trim()
+        .to_owned()
 }
 
 #[cfg(test)]
@@ -106,7 +114,10 @@ mod tests {
         for answer in ["no", "{", "{\"a\": 1", "]{", "} {", &"[".repeat(100_000)] {
             assert!(matches!(json(answer), Err(AnswerError::NotJson(_))), "{}", &answer[..1]);
         }
-        assert_eq!(json(&" ".repeat(MAX_BYTES + 1)), Err(AnswerError::TooLong(MAX_BYTES + 1)));
+        assert_eq!(
+            json(&" ".repeat(MAX_BYTES + 1)),
+            Err(AnswerError::TooLong(MAX_BYTES + 1))
+        );
     }
 
     #[test]

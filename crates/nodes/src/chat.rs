@@ -49,7 +49,11 @@ impl Picture {
             None => mime_type_of(base64)?.to_owned(),
         };
         let known = ["image/png", "image/jpeg", "image/webp", "image/gif"];
-        let mime_type = if mime_type == "image/jpg" { "image/jpeg".to_owned() } else { mime_type };
+        let mime_type = if mime_type == "image/jpg" {
+            "image/jpeg".to_owned()
+        } else {
+            mime_type
+        };
         known.contains(&mime_type.as_str()).then(|| Self {
             mime_type,
             base64: base64.clone(),
@@ -59,9 +63,14 @@ impl Picture {
 
 /// The kind of a picture by its first bytes.
 fn mime_type_of(base64: &str) -> Option<&'static str> {
-    [("iVBORw0KGgo", "image/png"), ("/9j/", "image/jpeg"), ("UklGR", "image/webp"), ("R0lGOD", "image/gif")]
-        .into_iter()
-        .find_map(|(start, mime_type)| base64.starts_with(start).then_some(mime_type))
+    [
+        ("iVBORw0KGgo", "image/png"),
+        ("/9j/", "image/jpeg"),
+        ("UklGR", "image/webp"),
+        ("R0lGOD", "image/gif"),
+    ]
+    .into_iter()
+    .find_map(|(start, mime_type)| base64.starts_with(start).then_some(mime_type))
 }
 
 /// What every request says first: the text of documents is material, whatever it says.

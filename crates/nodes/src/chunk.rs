@@ -20,8 +20,8 @@ mod table;
 mod tests;
 pub(crate) mod text;
 
-use docmill_model::{Element, ElementType};
 use docmill_model::settings::{ChunkOptions, ChunkStrategy};
+use docmill_model::{Element, ElementType};
 
 pub(crate) use measure::Measure;
 use output::Output;
@@ -56,7 +56,9 @@ pub fn chunk(elements: Vec<Element>, options: &ChunkOptions, scope: &str) -> Vec
 }
 
 fn split_off_data(elements: Vec<Element>) -> (Vec<Element>, Vec<Element>) {
-    elements.into_iter().partition(|element| element.kind == ElementType::DocumentData)
+    elements
+        .into_iter()
+        .partition(|element| element.kind == ElementType::DocumentData)
 }
 
 fn finish(data: Vec<Element>, pre_chunks: Vec<PreChunk>, options: &ChunkOptions, scope: &str) -> Vec<Element> {

@@ -52,7 +52,11 @@ pub fn request(options: &ContextOptions, document: &Document, chunk: &Element) -
     let task = options.user_prompt.as_deref().unwrap_or(TASK);
     ChatRequest {
         system: GROUND_RULES.into(),
-        user: format!("{}\n{task}\n\n{}", document.material, material("The chunk", &chunk.text)),
+        user: format!(
+            "{}\n{task}\n\n{}",
+            document.material,
+            material("The chunk", &chunk.text)
+        ),
         pictures: Vec::new(),
         schema: None,
         max_tokens: 512,

@@ -27,7 +27,9 @@ pub struct Item<'e> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EmbedError {
     /// A text is longer than the model takes. Nothing was sent.
-    #[error("element {index} (`{element_id}`) has {chars} characters, and the model takes at most {max}: put a chunk node with a smaller maximum before the embed node")]
+    #[error(
+        "element {index} (`{element_id}`) has {chars} characters, and the model takes at most {max}: put a chunk node with a smaller maximum before the embed node"
+    )]
     TooLong {
         /// Position of the element.
         index: usize,
@@ -112,13 +114,15 @@ fn batch(texts: Vec<(usize, &str, usize)>, limits: BatchLimits) -> Vec<Vec<Item<
     let mut places = HashMap::<&str, (usize, usize)>::new();
     let mut chars_in_batch = 0;
     for (index, text, chars) in texts {
-        if let Some(item) = places.get(text).and_then(|&(batch, at)| batches.get_mut(batch)?.get_mut(at)) {
+        if let Some(item) = places
+            .get(text)
+            .and_then(|&(batch, at)| batches.get_mut(batch)?.get_mut(at))
+        {
             item.elements.push(index);
             continue;
         }
-        let is_full = |batch: &Vec<Item>| {
-            batch.len() >= limits.max_texts.max(1) || chars_in_batch + chars > limits.max_chars
-        };
+        let is_full =
+            |batch: &Vec<Item>| batch.len() >= limits.max_texts.max(1) || chars_in_batch + chars > limits.max_chars;
         if batches.last().is_none_or(is_full) {
             batches.push(Vec::new());
             chars_in_batch = 0;
@@ -189,7 +193,10 @@ mod tests {
     use super::*;
 
     fn elements(texts: &[&str]) -> Vec<Element> {
-        texts.iter().map(|text| Element::new(ElementType::CompositeElement, *text)).collect()
+        texts
+            .iter()
+            .map(|text| Element::new(ElementType::CompositeElement, *text))
+            .collect()
     }
 
     const LIMITS: BatchLimits = BatchLimits {
@@ -208,8 +215,14 @@ mod tests {
     fn batches_keep_order_and_limits_and_send_equal_texts_once() {
         let elements = elements(&["a", "", "b", "a", "cccccc", "dddddd", "eeeeeeeeeeeeeee", "b"]);
         let batches = plan(&elements, None, LIMITS).unwrap();
-        let texts: Vec<Vec<_>> = batches.iter().map(|batch| batch.iter().map(|item| item.text).collect()).collect();
-        assert_eq!(texts, [vec!["a", "b"], vec!["cccccc"], vec!["dddddd"], vec!["eeeeeeeeeeeeeee"]]);
+        let texts: Vec<Vec<_>> = batches
+            .iter()
+            .map(|batch| batch.iter().map(|item| item.text).collect())
+            .collect();
+        assert_eq!(
+            texts,
+            [vec!["a", "b"], vec!["cccccc"], vec!["dddddd"], vec!["eeeeeeeeeeeeeee"]]
+        );
         assert_eq!(batches[0][0].elements, [0, 3]);
         assert_eq!(batches[0][1].elements, [2, 7]);
     }
@@ -218,7 +231,10 @@ mod tests {
     fn a_text_too_long_is_told_before_anything_is_sent() {
         let elements = elements(&["ä", "äöü"]);
         assert!(plan(&elements, known(3), LIMITS).is_ok());
-        assert!(matches!(plan(&elements, known(2), LIMITS), Err(EmbedError::TooLong { index: 1, chars: 3, .. })));
+        assert!(matches!(
+            plan(&elements, known(2), LIMITS),
+            Err(EmbedError::TooLong { index: 1, chars: 3, .. })
+        ));
         let clipped = plan_clipped(&elements, applies, known(2), LIMITS);
         assert_eq!(clipped[0][1].text, "äö");
     }
@@ -228,10 +244,16 @@ mod tests {
         let mut elements = elements(&["a", "b", "a"]);
         let places = [vec![0, 2], vec![1]];
         let mut write = |vectors: Vec<Vec<f32>>| write(&mut elements, &places, vectors, Some(2));
-        assert_eq!(write(vec![vec![1.0, 2.0]]), Err(EmbedError::WrongCount { sent: 2, found: 1 }));
+        assert_eq!(
+            write(vec![vec![1.0, 2.0]]),
+            Err(EmbedError::WrongCount { sent: 2, found: 1 })
+        );
         let short = vec![vec![1.0, 2.0], vec![1.0]];
         assert_eq!(write(short), Err(EmbedError::WrongDimensions { expected: 2, found: 1 }));
-        assert_eq!(write(vec![vec![1.0, 2.0], vec![1.0, f32::NAN]]), Err(EmbedError::NotFinite));
+        assert_eq!(
+            write(vec![vec![1.0, 2.0], vec![1.0, f32::NAN]]),
+            Err(EmbedError::NotFinite)
+        );
         write(vec![vec![1.0, 2.0], vec![3.0, 4.0]]).unwrap();
         let vectors: Vec<_> = elements.iter().map(|element| element.embeddings.clone()).collect();
         assert_eq!(vectors, [[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]]);

@@ -43,7 +43,11 @@ pub fn output(elements: Vec<Element>, data: Value, mode: OutputMode, model: Opti
         metadata.languages.clone_from(&of.languages);
     }
     first.metadata.extra.insert("extracted_data".into(), data);
-    let task = if model.is_some() { "structured_data_extractor" } else { "regex" };
+    let task = if model.is_some() {
+        "structured_data_extractor"
+    } else {
+        "regex"
+    };
     crate::origin::note(&mut first.metadata, "extracted_data", task, model);
     assign_element_ids(std::slice::from_mut(&mut first));
     let mut all = vec![first];

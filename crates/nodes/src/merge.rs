@@ -149,10 +149,16 @@ pub fn merge(elements: Vec<Element>, pairs: &[Pair], model: &ModelRef) -> Vec<El
             None => kept.push((index, element)),
         }
     }
-    let ids: HashMap<_, _> = kept.iter().map(|(index, element)| (*index, element.element_id.clone())).collect();
+    let ids: HashMap<_, _> = kept
+        .iter()
+        .map(|(index, element)| (*index, element.element_id.clone()))
+        .collect();
     let merged = kept.into_iter().map(|(index, mut element)| {
         let parent = element.metadata.parent_id.as_ref();
-        if let Some(id) = parent.and_then(|parent| moved.get(parent)).and_then(|head| ids.get(head)) {
+        if let Some(id) = parent
+            .and_then(|parent| moved.get(parent))
+            .and_then(|head| ids.get(head))
+        {
             element.metadata.parent_id = Some(id.clone());
         }
         match parts.remove(&index) {
@@ -188,10 +194,20 @@ fn merge_one(mut table: Element, parts: Vec<Element>, model: &ModelRef) -> Eleme
 fn repeated_header_rows(grid: &Grid, more: &Grid) -> usize {
     let same = |one: &Row, two: &Row| {
         one.cells.len() == two.cells.len()
-            && one.cells.iter().zip(&two.cells).all(|(one, two)| one.text.eq_ignore_ascii_case(&two.text))
+            && one
+                .cells
+                .iter()
+                .zip(&two.cells)
+                .all(|(one, two)| one.text.eq_ignore_ascii_case(&two.text))
     };
     let header = grid.header_rows.max(more.header_rows).max(1);
-    let repeated = grid.rows.iter().zip(&more.rows).take(header).take_while(|(one, two)| same(one, two)).count();
+    let repeated = grid
+        .rows
+        .iter()
+        .zip(&more.rows)
+        .take(header)
+        .take_while(|(one, two)| same(one, two))
+        .count();
     // All of the header or nothing: a first row of values may be the same by chance.
     let whole = grid.header_rows.max(more.header_rows);
     if whole > 0 && repeated == whole { repeated } else { 0 }
@@ -226,7 +242,10 @@ mod tests {
     }
 
     fn part(page: u32, value: &str) -> Element {
-        table(page, &format!("<table><thead><tr><th>Name</th></tr></thead><tr><td>{value}</td></tr></table>"))
+        table(
+            page,
+            &format!("<table><thead><tr><th>Name</th></tr></thead><tr><td>{value}</td></tr></table>"),
+        )
     }
 
     fn text(text: &str) -> Element {
@@ -236,7 +255,16 @@ mod tests {
     #[test]
     fn candidates_are_neighbours_on_adjacent_pages() {
         let footer = Element::new(ElementType::Footer, "x".repeat(500));
-        assert_eq!(candidates(&[part(1, "a"), footer, text("Table 1, continued"), part(2, "b"), part(3, "c")]), [(0, 3), (3, 4)]);
+        assert_eq!(
+            candidates(&[
+                part(1, "a"),
+                footer,
+                text("Table 1, continued"),
+                part(2, "b"),
+                part(3, "c")
+            ]),
+            [(0, 3), (3, 4)]
+        );
         assert_eq!(candidates(&[part(1, "a"), text(&"long ".repeat(50)), part(2, "b")]), []);
         assert_eq!(candidates(&[part(1, "a"), part(1, "b")]), []);
         assert_eq!(candidates(&[part(1, "a"), part(3, "b")]), []);
@@ -250,15 +278,29 @@ mod tests {
         let mut child = text("note");
         child.metadata.parent_id = Some("t2".into());
         let no_header = table(3, "<table><tr><td>c</td></tr></table>");
-        let elements = vec![text("before"), part(1, "a"), part(2, "b"), child, no_header, text("after")];
+        let elements = vec![
+            text("before"),
+            part(1, "a"),
+            part(2, "b"),
+            child,
+            no_header,
+            text("after"),
+        ];
         let merged = merge(elements, &[(2, 4), (1, 2), (0, 5)], &model());
         let texts: Vec<_> = merged.iter().map(|element| element.text.as_str()).collect();
         assert_eq!(texts, ["before", "Name a b c", "note", "after"]);
         assert_eq!(
             merged[1].metadata.text_as_html.as_deref(),
-            Some("<table><thead><tr><th>Name</th></tr></thead><tbody><tr><td>a</td></tr><tr><td>b</td></tr><tr><td>c</td></tr></tbody></table>")
+            Some(
+                "<table><thead><tr><th>Name</th></tr></thead><tbody><tr><td>a</td></tr><tr><td>b</td></tr><tr><td>c</td></tr></tbody></table>"
+            )
         );
-        let pages: Vec<_> = merged[1].metadata.page_spans.iter().map(|span| span.page_number).collect();
+        let pages: Vec<_> = merged[1]
+            .metadata
+            .page_spans
+            .iter()
+            .map(|span| span.page_number)
+            .collect();
         assert_eq!(pages, [1, 2, 3]);
         assert_eq!(merged[2].metadata.parent_id.as_deref(), Some("t1"));
     }

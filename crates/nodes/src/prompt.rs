@@ -9,6 +9,29 @@
 //! | OCR | with a picture, of the types asked for | `text`: what is read |
 //!
 //! Each change is noted in `enrichment_origins`. When an answer can't be used the element stays as it is.
+//!
+//! ```
+//! use docmill_model::provider::{ModelRef, Provider};
+//! use docmill_model::settings::{PromptOptions, PromptTask};
+//! use docmill_model::{Element, ElementType};
+//! use docmill_nodes::prompt;
+//!
+//! let options = PromptOptions {
+//!     task: PromptTask::Ner,
+//!     model: Some(ModelRef { provider: Provider::OpenAi, model: "gpt-4o".into() }),
+//!     second_pass: false,
+//!     user_prompt: None,
+//!     block_types: Vec::new(),
+//! };
+//! let mut element = Element::new(ElementType::NarrativeText, "Ann works in Paris.");
+//! let question = prompt::request(&options, &element).expect("the text has words");
+//! assert!(question.user.contains("Ann works in Paris."));
+//! // The caller sends the question; this came back:
+//! let answer = r#"{"items": [{"entity": "Ann", "type": "PERSON"}], "relationships": []}"#;
+//! prompt::apply(&options, &mut element, answer)?;
+//! assert_eq!(element.metadata.extra["entities"]["items"][0]["entity"], "Ann");
+//! # Ok::<(), docmill_nodes::AnswerError>(())
+//! ```
 
 mod entities;
 mod image;
@@ -76,7 +99,12 @@ pub fn apply(options: &PromptOptions, element: &mut Element, answer: &str) -> Re
             "text"
         }
     };
-    crate::origin::note(&mut element.metadata, field, options.task.as_str(), options.model.as_ref());
+    crate::origin::note(
+        &mut element.metadata,
+        field,
+        options.task.as_str(),
+        options.model.as_ref(),
+    );
     Ok(())
 }
 
@@ -86,6 +114,11 @@ fn names(name: &str, kind: ElementType) -> bool {
         return true;
     }
     let mut letters = name.chars();
-    let label: String = letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect();
+    let label: String = letters
+        .next()
+        .into_iter()
+        .flat_map(char::to_uppercase)
+        .chain(letters)
+        .collect();
     label.parse::<ElementType>().ok() == Some(kind)
 }

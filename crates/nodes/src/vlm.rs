@@ -65,11 +65,12 @@ pub fn read(options: &VlmOptions, answer: &str, page_number: u32) -> Result<Vec<
     for element in &mut elements {
         let metadata = &mut element.metadata;
         metadata.page_number = Some(page_number);
-        metadata.extra.insert("partitioner_type".into(), Value::String(PARTITIONER.into()));
+        metadata
+            .extra
+            .insert("partitioner_type".into(), Value::String(PARTITIONER.into()));
         if element.kind == docmill_model::ElementType::Table {
             metadata.table_extraction_method = Some("vlm".into());
         }
-        crate::origin::note(metadata, "text", PARTITIONER, options.model.as_ref());
     }
     Ok(elements)
 }

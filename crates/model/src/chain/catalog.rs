@@ -100,7 +100,9 @@ pub fn catalog() -> &'static [NodeEntry] {
 
 /// The kind of node with these words. `service_api` and `unstructured_api` are two names of one.
 pub fn entry(kind: &str, subtype: &str) -> Option<&'static NodeEntry> {
-    catalog().iter().find(|entry| entry.kind == kind && entry.subtype == subtype)
+    catalog()
+        .iter()
+        .find(|entry| entry.kind == kind && entry.subtype == subtype)
 }
 
 /// The node types, each once.

@@ -148,12 +148,18 @@ fn check(setting: &Setting, value: &Value) -> Result<(), Wrong> {
         Takes::Count(min) => match count_of(value) {
             None => wrong("int_type", "input should be a whole number"),
             Some(number) if usize::try_from(number).is_ok_and(|number| number >= min) => Ok(()),
-            Some(_) => wrong("greater_than_equal", format!("input should be a whole number of at least {min}")),
+            Some(_) => wrong(
+                "greater_than_equal",
+                format!("input should be a whole number of at least {min}"),
+            ),
         },
         Takes::Between(low, high) => match number_of(value) {
             None => wrong("float_type", "input should be a number"),
             Some(number) if low < number && number < high => Ok(()),
-            Some(_) => wrong("value_error", format!("input should be more than {low} and less than {high}")),
+            Some(_) => wrong(
+                "value_error",
+                format!("input should be more than {low} and less than {high}"),
+            ),
         },
         Takes::Text if !value.is_string() => wrong("string_type", "input should be a string"),
         Takes::Word(words) => match value.as_str() {

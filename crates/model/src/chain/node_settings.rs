@@ -216,7 +216,11 @@ fn read_max(fields: &mut Fields, options: &mut ChunkOptions) -> usize {
     if in_tokens {
         for name in ["max_characters", "new_after_n_chars"] {
             if fields.has(name) {
-                fields.problem(name, "value_error", "counts characters, while `max_tokens` counts tokens: give one of them");
+                fields.problem(
+                    name,
+                    "value_error",
+                    "counts characters, while `max_tokens` counts tokens: give one of them",
+                );
             }
         }
         match fields.text("tokenizer") {
@@ -224,11 +228,19 @@ fn read_max(fields: &mut Fields, options: &mut ChunkOptions) -> usize {
                 options.tokenizer = Tokenizer::of(name);
                 if options.tokenizer.is_none() {
                     let known: Vec<_> = Tokenizer::ALL.iter().map(|one| one.as_str()).collect();
-                    let msg = format!("unknown tokenizer `{}`; known are {} and models that use one of them", clip(name), known.join(", "));
+                    let msg = format!(
+                        "unknown tokenizer `{}`; known are {} and models that use one of them",
+                        clip(name),
+                        known.join(", ")
+                    );
                     fields.problem("tokenizer", "value_error", msg);
                 }
             }
-            None => fields.problem("tokenizer", "missing", "`max_tokens` needs a tokenizer, such as `o200k_base`"),
+            None => fields.problem(
+                "tokenizer",
+                "missing",
+                "`max_tokens` needs a tokenizer, such as `o200k_base`",
+            ),
         }
     } else {
         for name in ["tokenizer", "new_after_n_tokens"] {

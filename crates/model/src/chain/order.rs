@@ -51,11 +51,14 @@ fn after_all(before: &[Node], work: &NodeWork) -> Result<(), &'static str> {
         return Err("nothing comes after an embed node, as its vectors are those of the final texts");
     }
     if has(NodeWork::yields_data_alone) {
-        return Err("nothing comes after an extractor with `output_mode: extracted_data_only`, which leaves no elements");
+        return Err(
+            "nothing comes after an extractor with `output_mode: extracted_data_only`, which leaves no elements",
+        );
     }
     let chunked = has(NodeWork::makes_chunks);
     let contextual = has(|work| {
-        matches!(work, NodeWork::Contextualize(_)) || matches!(work, NodeWork::Chunk(options) if options.contextual.is_some())
+        matches!(work, NodeWork::Contextualize(_))
+            || matches!(work, NodeWork::Chunk(options) if options.contextual.is_some())
     });
     match work {
         NodeWork::Chunk(_) | NodeWork::ChunkBySimilarity(_) if chunked => {
@@ -97,17 +100,23 @@ fn prompter(before: &mut [Node], options: &mut PromptOptions) -> Result<(), &'st
 
 fn with_partition(partition: &mut PartitionOptions, options: &mut PromptOptions) -> Result<(), &'static str> {
     if partition.strategy == Strategy::Fast {
-        return Err("the strategy `fast` finds no pictures or tables to enrich: use `hi_res` or `auto` in the partition node");
+        return Err(
+            "the strategy `fast` finds no pictures or tables to enrich: use `hi_res` or `auto` in the partition node",
+        );
     }
     if partition.vlm.as_ref().is_some_and(|vlm| !vlm.is_dynamic) {
-        return Err("a vision model has described pictures and tables already: leave this node out, or set `is_dynamic: true` in the partition node");
+        return Err(
+            "a vision model has described pictures and tables already: leave this node out, or set `is_dynamic: true` in the partition node",
+        );
     }
     let blocks = &mut partition.extract_image_block_types;
     match options.task {
         // Without its picture there is nothing of an image to describe.
         PromptTask::ImageDescription if !blocks.iter().any(|name| name == "image") => blocks.push("image".into()),
         PromptTask::Ocr if blocks.is_empty() => {
-            return Err("OCR reads the pictures of elements whose types `extract_image_block_types` of the partition node lists, and it lists none");
+            return Err(
+                "OCR reads the pictures of elements whose types `extract_image_block_types` of the partition node lists, and it lists none",
+            );
         }
         PromptTask::Ocr => options.block_types.clone_from(blocks),
         _ => {}

@@ -26,9 +26,7 @@ const MAX_PATTERNS: usize = 100;
 pub(super) fn provider_missing(provider: Provider) -> String {
     match provider {
         Provider::Local => "there is no local model: set `providers.local.model_dir`".into(),
-        Provider::Custom => {
-            "the model provider `custom` has no address: set `providers.custom.base_url`".into()
-        }
+        Provider::Custom => "the model provider `custom` has no address: set `providers.custom.base_url`".into(),
         provider => format!(
             "the model provider `{provider}` has no credentials: set `providers.{provider}.api_key` (environment \
              `DOCMILL_PROVIDERS__{}__API_KEY`)",
@@ -63,7 +61,11 @@ fn model_of(fields: &mut Fields, provider: Provider, name: &str) -> Option<Model
         && provider.default_chat_model().is_none()
         && fields.entry.setting(name).is_some_and(|setting| !setting.required)
     {
-        fields.problem(name, "missing", format!("`{provider}` has no default model, so name one"));
+        fields.problem(
+            name,
+            "missing",
+            format!("`{provider}` has no default model, so name one"),
+        );
     }
     let model = given.or(provider.default_chat_model())?;
     Some(ModelRef {
@@ -125,7 +127,11 @@ fn user_prompt(fields: &mut Fields) -> Option<String> {
     let path = [json!(NAME), json!("prompt"), json!("user")];
     let prompt = only_key(given, "prompt").and_then(|prompt| only_key(prompt, "user"));
     let Some(Value::String(prompt)) = prompt else {
-        fields.problem_in(&path, "value_error", "input should be an object `{\"prompt\": {\"user\": \"...\"}}`");
+        fields.problem_in(
+            &path,
+            "value_error",
+            "input should be an object `{\"prompt\": {\"user\": \"...\"}}`",
+        );
         return None;
     };
     if !prompt.contains(TEXT_PLACE) {
@@ -246,7 +252,11 @@ fn schema_to_extract(fields: &mut Fields) -> (Option<Value>, Option<String>) {
     let map = given.as_object().unwrap_or(&empty);
     let known = ["json_schema", "extraction_guidance"];
     if let Some(key) = map.keys().find(|key| !known.contains(&key.as_str())) {
-        fields.problem_in(&at(key), "extra_forbidden", format!("unknown key; known are {}", known.join(", ")));
+        fields.problem_in(
+            &at(key),
+            "extra_forbidden",
+            format!("unknown key; known are {}", known.join(", ")),
+        );
     }
     let schema = map.get("json_schema").filter(|value| !value.is_null() && *value != "");
     let schema = schema.and_then(|schema| match read_schema(schema) {
@@ -268,7 +278,11 @@ fn schema_to_extract(fields: &mut Fields) -> (Option<Value>, Option<String>) {
         check_length(fields, &at("extraction_guidance"), text);
     }
     if schema.is_none() && guidance.is_none() && map.values().all(|value| value.is_null() || value == "") {
-        fields.problem(NAME, "value_error", "input should be an object with `json_schema`, `extraction_guidance` or both");
+        fields.problem(
+            NAME,
+            "value_error",
+            "input should be an object with `json_schema`, `extraction_guidance` or both",
+        );
     }
     (schema, guidance)
 }

@@ -276,7 +276,10 @@ mod tests {
 
     #[test]
     fn what_needs_a_provider_is_refused_by_name() {
-        for (kind, subtype, setting) in [("prompter", "openai_image_description", "model"), ("embed", "voyageai", "model_name")] {
+        for (kind, subtype, setting) in [
+            ("prompter", "openai_image_description", "model"),
+            ("embed", "voyageai", "model_name"),
+        ] {
             let node = json!({"name": "N", "type": kind, "subtype": subtype, "settings": {setting: "m"}});
             let problems = one(json!([partition_node(), node])).unwrap_err();
             assert!(

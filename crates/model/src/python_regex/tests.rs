@@ -7,10 +7,22 @@ fn found<'t>(pattern: &str, text: &'t str) -> Vec<&'t str> {
 
 #[test]
 fn everyday_patterns_find_what_they_find_in_python() {
-    assert_eq!(found(r"\b\d{4}-\d{2}-\d{2}\b", "on 2024-01-31, x2024-01-31"), ["2024-01-31"]);
-    assert_eq!(found(r"[\w.+-]+@[\w-]+\.[\w.]+", "a.b+c@ex-ample.org, ä@b.de"), ["a.b+c@ex-ample.org", "ä@b.de"]);
-    assert_eq!(found(r"(?i)invoice\s*(?:no|#)[.:]?\s*[A-Z0-9-]+", "Invoice No: ab-12"), ["Invoice No: ab-12"]);
-    assert_eq!(found(r"(?P<value>\$[\d,]+(?:\.\d\d)?)", "$1,200.50 and $3"), ["$1,200.50", "$3"]);
+    assert_eq!(
+        found(r"\b\d{4}-\d{2}-\d{2}\b", "on 2024-01-31, x2024-01-31"),
+        ["2024-01-31"]
+    );
+    assert_eq!(
+        found(r"[\w.+-]+@[\w-]+\.[\w.]+", "a.b+c@ex-ample.org, ä@b.de"),
+        ["a.b+c@ex-ample.org", "ä@b.de"]
+    );
+    assert_eq!(
+        found(r"(?i)invoice\s*(?:no|#)[.:]?\s*[A-Z0-9-]+", "Invoice No: ab-12"),
+        ["Invoice No: ab-12"]
+    );
+    assert_eq!(
+        found(r"(?P<value>\$[\d,]+(?:\.\d\d)?)", "$1,200.50 and $3"),
+        ["$1,200.50", "$3"]
+    );
     assert_eq!(found(r"a{,2}b", "aaab"), ["aab"]);
     assert_eq!(found(r"^x$", "x"), ["x"]);
     assert_eq!(found(r"(?m)^b.$", "a1\nb2\nb3"), ["b2", "b3"]);
@@ -51,19 +63,45 @@ fn what_has_no_translation_is_refused_by_name() {
         (r"(?a)\B", "`a`"),
     ] {
         let error = translate(pattern).unwrap_err();
-        assert!(matches!(error, PatternError::Unsupported { .. }), "{pattern}: {error:?}");
+        assert!(
+            matches!(error, PatternError::Unsupported { .. }),
+            "{pattern}: {error:?}"
+        );
         assert!(error.to_string().contains(name), "{pattern}: {error}");
     }
 }
 
 #[test]
 fn what_python_refuses_is_refused() {
-    for pattern in ["a**", "*a", "(", ")", "[a", "(?P<1>a)", r"\q", "a(?i)b", "[z-a]", r"[\w-a]", "a{3,2}", "\\", "(?P<a>.)(?P<a>.)", "(?z)", "(?#"] {
-        assert!(matches!(translate(pattern), Err(PatternError::Invalid { .. })), "{pattern}: {:?}", translate(pattern));
+    for pattern in [
+        "a**",
+        "*a",
+        "(",
+        ")",
+        "[a",
+        "(?P<1>a)",
+        r"\q",
+        "a(?i)b",
+        "[z-a]",
+        r"[\w-a]",
+        "a{3,2}",
+        "\\",
+        "(?P<a>.)(?P<a>.)",
+        "(?z)",
+        "(?#",
+    ] {
+        assert!(
+            matches!(translate(pattern), Err(PatternError::Invalid { .. })),
+            "{pattern}: {:?}",
+            translate(pattern)
+        );
     }
     assert_eq!(translate(r"(?:\w{1000}){1000}"), Err(PatternError::TooLarge));
     assert_eq!(translate("a{99999999999}"), Err(PatternError::TooLarge));
-    assert_eq!(translate(&"a".repeat(MAX_PATTERN_CHARS + 1)), Err(PatternError::TooLong));
+    assert_eq!(
+        translate(&"a".repeat(MAX_PATTERN_CHARS + 1)),
+        Err(PatternError::TooLong)
+    );
     assert!(translate(&"(".repeat(1_000)).is_err());
 }
 
@@ -75,10 +113,15 @@ fn no_text_makes_it_panic_and_what_is_translated_compiles() {
     for _ in 0..20_000 {
         let mut text = String::new();
         for _ in 0..(state >> 60) + 1 {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             text.extend(alphabet.get((state >> 33) as usize % alphabet.len()));
         }
         let translated = translate(&text);
-        assert!(!matches!(translated, Err(PatternError::Refused(_))), "{text}: {translated:?}");
+        assert!(
+            !matches!(translated, Err(PatternError::Refused(_))),
+            "{text}: {translated:?}"
+        );
     }
 }

@@ -65,7 +65,10 @@ impl Translator {
     }
 
     pub(super) fn take(&mut self, text: &str) -> bool {
-        let found = text.chars().enumerate().all(|(offset, c)| self.peek_at(offset) == Some(c));
+        let found = text
+            .chars()
+            .enumerate()
+            .all(|(offset, c)| self.peek_at(offset) == Some(c));
         if found {
             self.at += text.chars().count();
         }
@@ -110,7 +113,7 @@ impl Translator {
                 '.' => self.atom(if self.flags.dot_all { "(?s:.)" } else { "[^\\n]" }),
                 '\\' => self.escape(at)?,
                 '#' if self.flags.verbose => while self.next().is_some_and(|c| c != '\n') {},
-                c if self.flags.verbose && c.is_ascii_whitespace() || self.flags.verbose && c == '\u{b}' => {}
+                c if self.flags.verbose && (c.is_ascii_whitespace() || c == '\u{b}') => {}
                 c => self.literal(c),
             }
         }
@@ -294,8 +297,8 @@ impl Translator {
         match c {
             'A' => self.assertion("\\A"),
             'Z' | 'z' => self.assertion("\\z"),
-            // ASCII word borders take a flag the matcher only has for bytes, so each is written as it is defined.
             'b' => self.assertion(if self.flags.ascii { "(?-u:\\b)" } else { "\\b" }),
+            // The matcher has it for bytes alone, where it could stand within a character.
             'B' if self.flags.ascii => return self.unsupported("`\\B` with the flag `a`", at),
             'B' => self.assertion("\\B"),
             '1'..='9' if !self.is_octal() => return self.unsupported("a back-reference", at),
@@ -334,7 +337,9 @@ impl Translator {
                     self.at += 1;
                     count += 1;
                 }
-                char::from_u32(value).filter(|_| value <= 0o377).map_or_else(|| self.invalid("an octal number above 0o377", at), Ok)?
+                char::from_u32(value)
+                    .filter(|_| value <= 0o377)
+                    .map_or_else(|| self.invalid("an octal number above 0o377", at), Ok)?
             }
             c if c.is_ascii_alphanumeric() => return self.invalid("an unknown escape", at),
             c => c,

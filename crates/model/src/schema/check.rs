@@ -95,13 +95,19 @@ impl Checker<'_> {
             && resolve(self.root, schema).is_none()
         {
             let reference = clip(&reference.to_string());
-            return problem(path, format!("the reference {reference} should lead to a definition in this schema, such as `#/$defs/name`"));
+            return problem(
+                path,
+                format!("the reference {reference} should lead to a definition in this schema, such as `#/$defs/name`"),
+            );
         }
         self.check_type(map, path)?;
         let nests = map.contains_key("properties") || map.contains_key("items");
         let depth = depth + usize::from(nests);
         if depth > MAX_NESTING || steps > 4 * MAX_NESTING {
-            return problem(path, format!("objects and arrays nest deeper than {MAX_NESTING} levels"));
+            return problem(
+                path,
+                format!("objects and arrays nest deeper than {MAX_NESTING} levels"),
+            );
         }
         self.check_enum(map, path)?;
         self.check_properties(map, path, depth, steps)?;
@@ -125,7 +131,9 @@ impl Checker<'_> {
     fn check_type(&self, map: &Map<String, Value>, path: &str) -> Result<(), SchemaProblem> {
         let names = match map.get("type") {
             None => {
-                let says_otherwise = ["$ref", "anyOf", "enum", "const"].iter().any(|key| map.contains_key(*key));
+                let says_otherwise = ["$ref", "anyOf", "enum", "const"]
+                    .iter()
+                    .any(|key| map.contains_key(*key));
                 return match says_otherwise {
                     true => Ok(()),
                     false => problem(path, "`type` is missing"),
@@ -138,10 +146,11 @@ impl Checker<'_> {
             Some(_) => return problem(path, "`type` should be a name or a list of names"),
         };
         match names.iter().find(|name| !TYPES.contains(name)) {
-            Some(name) => problem(path, format!("unknown type `{}`; known are {}", clip(name), TYPES.join(", "))),
-            None if names.contains(&"array") && !map.contains_key("items") => {
-                problem(path, "an array needs `items`")
-            }
+            Some(name) => problem(
+                path,
+                format!("unknown type `{}`; known are {}", clip(name), TYPES.join(", ")),
+            ),
+            None if names.contains(&"array") && !map.contains_key("items") => problem(path, "an array needs `items`"),
             None => Ok(()),
         }
     }
@@ -180,9 +189,17 @@ impl Checker<'_> {
         match map.get("required") {
             None => {}
             Some(Value::Array(names)) => {
-                let unknown = names.iter().find(|name| name.as_str().is_none_or(|name| !properties.contains_key(name)));
+                let unknown = names
+                    .iter()
+                    .find(|name| name.as_str().is_none_or(|name| !properties.contains_key(name)));
                 if let Some(name) = unknown {
-                    return problem(path, format!("`required` names {}, which is not among the properties", clip(&name.to_string())));
+                    return problem(
+                        path,
+                        format!(
+                            "`required` names {}, which is not among the properties",
+                            clip(&name.to_string())
+                        ),
+                    );
                 }
             }
             Some(_) => return problem(path, "`required` should be a list of names"),
@@ -196,7 +213,13 @@ impl Checker<'_> {
         Ok(())
     }
 
-    fn check_any_of(&mut self, map: &Map<String, Value>, path: &str, depth: usize, steps: usize) -> Result<(), SchemaProblem> {
+    fn check_any_of(
+        &mut self,
+        map: &Map<String, Value>,
+        path: &str,
+        depth: usize,
+        steps: usize,
+    ) -> Result<(), SchemaProblem> {
         match map.get("anyOf") {
             None => Ok(()),
             Some(Value::Array(choices)) if !choices.is_empty() => {
@@ -210,7 +233,13 @@ impl Checker<'_> {
     }
 
     fn check_facets(&self, map: &Map<String, Value>, path: &str) -> Result<(), SchemaProblem> {
-        for name in ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"] {
+        for name in [
+            "minimum",
+            "maximum",
+            "exclusiveMinimum",
+            "exclusiveMaximum",
+            "multipleOf",
+        ] {
             if map.get(name).is_some_and(|value| !value.is_number()) {
                 return problem(path, format!("`{name}` should be a number"));
             }

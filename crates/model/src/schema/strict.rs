@@ -16,9 +16,10 @@ fn strict_object(map: &Map<String, Value>) -> Map<String, Value> {
     for (key, value) in map {
         let value = match (key.as_str(), value) {
             ("$schema" | "$id" | "default" | "examples", _) => continue,
-            ("$defs" | "definitions", Value::Object(definitions)) => {
-                definitions.iter().map(|(name, one)| (name.clone(), strict(one))).collect()
-            }
+            ("$defs" | "definitions", Value::Object(definitions)) => definitions
+                .iter()
+                .map(|(name, one)| (name.clone(), strict(one)))
+                .collect(),
             ("items", items) => strict(items),
             ("anyOf", Value::Array(choices)) => choices.iter().map(strict).collect(),
             ("properties", Value::Object(properties)) => strict_properties(properties, map.get("required")),

@@ -23,13 +23,28 @@ fn a_schema_of_the_subset_passes_and_others_say_why() {
     for (schema, why) in [
         (json!({"type": "array", "items": {"type": "string"}}), "object"),
         (json!({"type": "object", "properties": {"a": {}}}), "`type` is missing"),
-        (json!({"type": "object", "properties": {"a": {"type": "text"}}}), "unknown type `text`"),
+        (
+            json!({"type": "object", "properties": {"a": {"type": "text"}}}),
+            "unknown type `text`",
+        ),
         (json!({"type": "object", "oneOf": []}), "`oneOf`"),
-        (json!({"type": "object", "properties": {"a": {"$ref": "http://x/y"}}}), "reference"),
-        (json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/b"}}, "$defs": {"b": {"$ref": "#/$defs/b"}}}), "reference"),
+        (
+            json!({"type": "object", "properties": {"a": {"$ref": "http://x/y"}}}),
+            "reference",
+        ),
+        (
+            json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/b"}}, "$defs": {"b": {"$ref": "#/$defs/b"}}}),
+            "reference",
+        ),
         (json!({"type": "object", "required": ["b"]}), "`required`"),
-        (json!({"type": "object", "properties": {"a": {"type": "array"}}}), "`items`"),
-        (json!({"type": "object", "properties": {"a": {"type": "string", "pattern": "(?=a)"}}}), "look-ahead"),
+        (
+            json!({"type": "object", "properties": {"a": {"type": "array"}}}),
+            "`items`",
+        ),
+        (
+            json!({"type": "object", "properties": {"a": {"type": "string", "pattern": "(?=a)"}}}),
+            "look-ahead",
+        ),
         (json!([]), "object"),
     ] {
         let problem = check(&schema).unwrap_err();
@@ -40,7 +55,10 @@ fn a_schema_of_the_subset_passes_and_others_say_why() {
 #[test]
 fn nesting_ends_at_its_limit() {
     let nest = |levels: usize| {
-        (0..levels).fold(json!({"type": "string"}), |inner, _| json!({"type": "object", "properties": {"a": inner}}))
+        (0..levels).fold(
+            json!({"type": "string"}),
+            |inner, _| json!({"type": "object", "properties": {"a": inner}}),
+        )
     };
     assert_eq!(check(&nest(MAX_NESTING)), Ok(()));
     assert!(check(&nest(MAX_NESTING + 1)).unwrap_err().message.contains("deeper"));
@@ -50,11 +68,22 @@ fn nesting_ends_at_its_limit() {
 
 #[test]
 fn answers_are_checked_in_every_place() {
-    let good = json!({"number": "AB1", "total": null, "lines": [{"text": "x", "lines": [{"text": "y"}]}], "currency": "EUR"});
+    let good =
+        json!({"number": "AB1", "total": null, "lines": [{"text": "x", "lines": [{"text": "y"}]}], "currency": "EUR"});
     assert_eq!(violations(&invoice(), &good), []);
     let bad = json!({"number": "1", "total": -1, "currency": "GBP", "more": 1, "lines": [{"lines": [{"text": 1}]}]});
     let paths: Vec<_> = violations(&invoice(), &bad).into_iter().map(|one| one.path).collect();
-    assert_eq!(paths, ["/number", "/total", "/currency", "/more", "/lines/0/text", "/lines/0/lines/0/text"]);
+    assert_eq!(
+        paths,
+        [
+            "/number",
+            "/total",
+            "/currency",
+            "/more",
+            "/lines/0/text",
+            "/lines/0/lines/0/text"
+        ]
+    );
     assert_eq!(violations(&invoice(), &json!([]))[0].path, "/");
     let many = json!({"number": "AB1", "lines": vec![json!(1); 1_000]});
     assert_eq!(violations(&invoice(), &many).len(), 20);

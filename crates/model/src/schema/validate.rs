@@ -50,7 +50,11 @@ impl Validator<'_> {
     fn violation(&mut self, path: &str, message: impl Into<String>) {
         if self.found.len() < MAX_VIOLATIONS {
             self.found.push(Violation {
-                path: if path.is_empty() { "/".into() } else { path.chars().take(200).collect() },
+                path: if path.is_empty() {
+                    "/".into()
+                } else {
+                    path.chars().take(200).collect()
+                },
                 message: message.into(),
             });
         }
@@ -112,7 +116,11 @@ impl Validator<'_> {
     fn object(&mut self, schema: &Value, map: &Map<String, Value>, path: &str) {
         let none = Map::new();
         let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&none);
-        let required = schema.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let required = schema
+            .get("required")
+            .and_then(Value::as_array)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         for name in required.iter().filter_map(Value::as_str) {
             if !map.contains_key(name) {
                 self.violation(&format!("{path}/{name}"), "is required");
@@ -132,10 +140,18 @@ impl Validator<'_> {
 
     fn array(&mut self, schema: &Value, items: &[Value], path: &str) {
         let count = items.len() as u64;
-        if schema.get("minItems").and_then(Value::as_u64).is_some_and(|min| count < min) {
+        if schema
+            .get("minItems")
+            .and_then(Value::as_u64)
+            .is_some_and(|min| count < min)
+        {
             self.violation(path, "has too few items");
         }
-        if schema.get("maxItems").and_then(Value::as_u64).is_some_and(|max| count > max) {
+        if schema
+            .get("maxItems")
+            .and_then(Value::as_u64)
+            .is_some_and(|max| count > max)
+        {
             self.violation(path, "has too many items");
         }
         if let Some(of_items) = schema.get("items") {
@@ -147,10 +163,18 @@ impl Validator<'_> {
 
     fn text(&mut self, schema: &Value, text: &str, path: &str) {
         let len = text.chars().count() as u64;
-        if schema.get("minLength").and_then(Value::as_u64).is_some_and(|min| len < min) {
+        if schema
+            .get("minLength")
+            .and_then(Value::as_u64)
+            .is_some_and(|min| len < min)
+        {
             self.violation(path, "is too short");
         }
-        if schema.get("maxLength").and_then(Value::as_u64).is_some_and(|max| len > max) {
+        if schema
+            .get("maxLength")
+            .and_then(Value::as_u64)
+            .is_some_and(|max| len > max)
+        {
             self.violation(path, "is too long");
         }
         if let Some(pattern) = schema.get("pattern").and_then(Value::as_str)
@@ -192,7 +216,9 @@ fn is_of(value: &Value, name: &str) -> bool {
     match name {
         "string" => value.is_string(),
         "number" => value.is_number(),
-        "integer" => value.as_i64().is_some() || value.as_u64().is_some() || value.as_f64().is_some_and(|f| f.fract() == 0.0),
+        "integer" => {
+            value.as_i64().is_some() || value.as_u64().is_some() || value.as_f64().is_some_and(|f| f.fract() == 0.0)
+        }
         "boolean" => value.is_boolean(),
         "object" => value.is_object(),
         "array" => value.is_array(),

@@ -23,7 +23,8 @@ fn may_merge(last: &PreChunk, next: &PreChunk, options: &ChunkOptions) -> bool {
     if options.isolate_table && (last.has_table || next.has_table) {
         return false;
     }
-    last.chars < options.combine_text_under_n_chars && merged_len(last, next, Measure::of(options)) <= options.max_characters
+    last.chars < options.combine_text_under_n_chars
+        && merged_len(last, next, Measure::of(options)) <= options.max_characters
 }
 
 /// In tokens not exact, and settled when the chunk is made.

@@ -6,9 +6,9 @@ use docmill_model::element::{assign_element_ids, make_ids_unique};
 use docmill_model::settings::ChunkOptions;
 use docmill_model::{Element, ElementType, Metadata, orig_elements};
 
+use super::Measure;
 use super::consolidate::{consolidate, strip_bulk};
 use super::pre_chunk::PreChunk;
-use super::Measure;
 
 /// Bytes of metadata repeated on the second and later parts of split elements, in one call. Without a
 /// limit a long element with all its own text in `orig_elements` would make output of quadratic size.

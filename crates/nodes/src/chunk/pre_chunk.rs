@@ -35,10 +35,11 @@ impl PreChunk {
             text::push_joined(&mut text, prefix, text::SEPARATOR);
             text::push_joined(&mut text, &body, text::SEPARATOR);
         }
+        let chars = text::len(&text);
         Self {
             body_start: text.len() - body_len,
-            len: measure.len(&text),
-            chars: text::len(&text),
+            len: if measure.in_tokens() { measure.len(&text) } else { chars },
+            chars,
             has_table: members.iter().any(|member| member.kind.is_table()),
             members,
             text,

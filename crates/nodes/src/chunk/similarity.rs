@@ -9,7 +9,8 @@ use super::{finish, split_off_data, within_range};
 /// Whether chunking by similarity asks for a vector of this element: its text decides where it goes. Tables
 /// are chunks of their own.
 pub fn needs_vector(element: &Element, options: &ChunkOptions) -> bool {
-    !element.text.trim().is_empty() && !(element.kind.is_table() && options.isolate_table)
+    let stands_alone = element.kind.is_table() && options.isolate_table;
+    !stands_alone && !element.text.trim().is_empty()
 }
 
 /// As [`super::chunk`], with a new chunk wherever the next element is about something else: where the cosine
@@ -32,7 +33,14 @@ pub fn chunk_by_similarity(
     options.overlap_all = false;
     let vectors = vectors.iter().map(Option::as_deref).chain(std::iter::repeat(None));
     let pairs: Vec<_> = elements.into_iter().zip(vectors).collect();
-    let (data, _) = split_off_data(pairs.iter().map(|(element, _)| element).filter(is_data).cloned().collect());
+    let (data, _) = split_off_data(
+        pairs
+            .iter()
+            .map(|(element, _)| element)
+            .filter(is_data)
+            .cloned()
+            .collect(),
+    );
     let rest = pairs.into_iter().filter(|(element, _)| !is_data(&element));
     let pre_chunks = gather(rest, &options, threshold);
     finish(data, pre_chunks, &options, scope)
@@ -52,7 +60,9 @@ fn gather<'v>(
     for (element, vector) in elements {
         let raw_len = builder.measure.len(&element.text);
         let direction = vector.and_then(direction);
-        let alike = direction.as_deref().is_none_or(|direction| topic.is_about(direction, threshold));
+        let alike = direction
+            .as_deref()
+            .is_none_or(|direction| topic.is_about(direction, threshold));
         if !alike || !builder.fits(&element, raw_len) {
             builder.flush();
             topic = Topic::default();

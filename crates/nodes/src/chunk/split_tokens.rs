@@ -102,14 +102,18 @@ pub(super) fn tail_of_tokens<'t>(encoding: &CoreBPE, text: &'t str, n: usize) ->
         return "";
     }
     // Enough of the end to hold the tail: what is cut off in front is no whole word anyway.
-    let from = text.len().saturating_sub(n.saturating_mul(BYTES_PER_TOKEN).saturating_add(64));
+    let from = text
+        .len()
+        .saturating_sub(n.saturating_mul(BYTES_PER_TOKEN).saturating_add(64));
     let window = &text[floor_char_boundary(text, from)..];
     let tokens = encoding.encode_ordinary(window);
     let before = tokens.len().saturating_sub(n);
     let mut start = bytes_of(encoding, window, &tokens[..before]);
     let at_text_start = window.len() == text.len() && start == 0;
     if !at_text_start && !window[..start].ends_with(char::is_whitespace) {
-        start += window[start..].find(char::is_whitespace).unwrap_or(window.len() - start);
+        start += window[start..]
+            .find(char::is_whitespace)
+            .unwrap_or(window.len() - start);
     }
     let mut tail = window[start..].trim_start();
     while encoding.count_ordinary(tail) > n {
@@ -135,7 +139,10 @@ mod tests {
 
     #[test]
     fn cuts_between_words() {
-        assert_eq!(split("one two three four five", 2, 0), ["one two", "three four", "five"]);
+        assert_eq!(
+            split("one two three four five", 2, 0),
+            ["one two", "three four", "five"]
+        );
         assert_eq!(split("one two\nthree four five", 4, 0), ["one two", "three four five"]);
         assert_eq!(split("one two", 9, 0), ["one two"]);
         assert!(split("  ", 9, 0).is_empty());
@@ -143,7 +150,10 @@ mod tests {
 
     #[test]
     fn repeats_whole_words() {
-        assert_eq!(split("one two three four five six", 3, 1), ["one two three", "three four five", "five six"]);
+        assert_eq!(
+            split("one two three four five six", 3, 1),
+            ["one two three", "three four five", "five six"]
+        );
         assert_eq!(tail_of_tokens(encoding(), "alpha incomprehensibilities", 2), "");
     }
 

@@ -6,9 +6,9 @@ mod spans;
 use docmill_model::settings::ChunkOptions;
 use docmill_model::{ElementType, Metadata};
 
+use super::Measure;
 use super::output::Output;
 use super::pre_chunk::PreChunk;
-use super::Measure;
 use crate::markup::grid::Grid;
 
 /// Below this maximum a row's markup leaves too little room for its text, so parts are text alone.
@@ -60,7 +60,11 @@ pub(super) fn chunk(pre_chunk: PreChunk, output: &mut Output<'_>) {
 
     let max = options.max_characters;
     let measure = Measure::of(options);
-    let min_max = if measure.in_tokens() { MIN_MAX_TOKENS_FOR_ROWS } else { MIN_MAX_FOR_ROWS };
+    let min_max = if measure.in_tokens() {
+        MIN_MAX_TOKENS_FOR_ROWS
+    } else {
+        MIN_MAX_FOR_ROWS
+    };
     let fits = |text: &str| measure.len(text) <= max;
     if fits(&text) && metadata.text_as_html.as_deref().is_none_or(fits) {
         return output.push(ElementType::Table, text, metadata);

@@ -37,7 +37,9 @@ pub fn request(extraction: &LlmExtraction, elements: &[Element]) -> Result<ChatR
     let document = document_text(elements)?;
     let mut system = format!("{GROUND_RULES}\n\n{TASK}");
     if let Some(guidance) = &extraction.guidance {
-        system.push_str(&format!("\n\nWhat to look for, from the user of the program:\n{guidance}"));
+        system.push_str(&format!(
+            "\n\nWhat to look for, from the user of the program:\n{guidance}"
+        ));
     }
     if let Some(schema) = &extraction.schema {
         system.push_str(&format!("\n\nThe object should be as this JSON Schema says:\n{schema}"));
@@ -58,8 +60,15 @@ pub fn request(extraction: &LlmExtraction, elements: &[Element]) -> Result<ChatR
 fn document_text(elements: &[Element]) -> Result<String, DocumentTooLong> {
     let mut text = String::new();
     let mut chars = 0;
-    for element in elements.iter().filter(|element| element.kind != ElementType::DocumentData) {
-        let html = element.metadata.text_as_html.as_deref().filter(|_| element.kind.is_table());
+    for element in elements
+        .iter()
+        .filter(|element| element.kind != ElementType::DocumentData)
+    {
+        let html = element
+            .metadata
+            .text_as_html
+            .as_deref()
+            .filter(|_| element.kind.is_table());
         let html = html.and_then(sanitize_table);
         let part = html.as_deref().unwrap_or(&element.text).trim();
         if part.is_empty() {
@@ -98,9 +107,11 @@ pub fn read(extraction: &LlmExtraction, answer: &str) -> Result<Value, AnswerErr
 pub fn repair_request(request: &ChatRequest, answer: &str, error: &AnswerError) -> ChatRequest {
     let mut again = request.clone();
     let problems = match error {
-        AnswerError::WrongShape(problems) => {
-            problems.iter().take(MAX_TOLD).map(|problem| format!("- {problem}\n")).collect()
-        }
+        AnswerError::WrongShape(problems) => problems
+            .iter()
+            .take(MAX_TOLD)
+            .map(|problem| format!("- {problem}\n"))
+            .collect(),
         other => format!("- {other}\n"),
     };
     again.user.push_str(&format!(

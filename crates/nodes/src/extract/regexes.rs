@@ -27,15 +27,24 @@ pub fn match_patterns(patterns: &[Pattern], elements: &[Element]) -> Result<Valu
         let regex = python_regex::compile(&pattern.translated)?;
         let has_value = regex.capture_names().any(|name| name == Some(VALUE_GROUP));
         let mut found = Vec::new();
-        let texts = elements.iter().filter(|element| element.kind != ElementType::DocumentData);
+        let texts = elements
+            .iter()
+            .filter(|element| element.kind != ElementType::DocumentData);
         for window in texts.flat_map(|element| windows(&element.text)) {
             if found.len() >= MAX_MATCHES {
                 break;
             }
             let room = MAX_MATCHES - found.len();
             if has_value {
-                let values = regex.captures_iter(window).filter_map(|captures| captures.name(VALUE_GROUP));
-                found.extend(values.map(|value| value.as_str()).filter(|text| !text.is_empty()).take(room));
+                let values = regex
+                    .captures_iter(window)
+                    .filter_map(|captures| captures.name(VALUE_GROUP));
+                found.extend(
+                    values
+                        .map(|value| value.as_str())
+                        .filter(|text| !text.is_empty())
+                        .take(room),
+                );
             } else {
                 let matches = regex.find_iter(window).map(|found| found.as_str());
                 found.extend(matches.filter(|text| !text.is_empty()).take(room));

@@ -113,9 +113,9 @@ impl<'h> Scanner<'h> {
                 name if name.eq_ignore_ascii_case("colspan") => &mut tag.colspan,
                 name if name.eq_ignore_ascii_case("rowspan") => &mut tag.rowspan,
                 name if name.eq_ignore_ascii_case("alt") => {
-                tag.alt.get_or_insert_with(|| resolve_references(value).into_owned());
-                continue;
-            }
+                    tag.alt.get_or_insert_with(|| resolve_references(value).into_owned());
+                    continue;
+                }
                 _ => continue,
             };
             *span = span.or_else(|| leading_number(&resolve_references(value)));

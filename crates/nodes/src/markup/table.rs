@@ -22,7 +22,10 @@ pub(crate) fn write_table(grid: &Grid, lines: bool) -> String {
     }
     html.push_str("</table>");
     match lines {
-        true => html.replace("<tr>", "\n<tr>").replace("</thead>", "\n</thead>").replace("</tbody>", "\n</tbody>"),
+        true => html
+            .replace("<tr>", "\n<tr>")
+            .replace("</thead>", "\n</thead>")
+            .replace("</tbody>", "\n</tbody>"),
         false => html,
     }
 }

@@ -33,7 +33,11 @@ const FORM: &str = "Answer with a JSON object {\"items\": [{\"entity\": ..., \"t
 \"relationship\": ..., \"to\": ...}]}.";
 
 pub(super) fn applies(element: &Element) -> bool {
-    let no_words = [ElementType::PageBreak, ElementType::PageNumber, ElementType::DocumentData];
+    let no_words = [
+        ElementType::PageBreak,
+        ElementType::PageNumber,
+        ElementType::DocumentData,
+    ];
     !no_words.contains(&element.kind) && element.text.chars().any(char::is_alphanumeric)
 }
 
@@ -99,7 +103,10 @@ fn entries(list: &Value, keys: &[&str]) -> Vec<Value> {
         let value = |key: &&str| clean(clip(entry[*key].as_str().unwrap_or_default(), MAX_NAME_CHARS));
         let values: Vec<_> = keys.iter().map(value).collect();
         if values.iter().all(|value| !value.is_empty()) && seen.insert(values.clone()) {
-            let pairs = keys.iter().map(|key| (*key).to_owned()).zip(values.into_iter().map(Value::String));
+            let pairs = keys
+                .iter()
+                .map(|key| (*key).to_owned())
+                .zip(values.into_iter().map(Value::String));
             entries.push(Value::Object(pairs.collect::<Map<_, _>>()));
         }
         if entries.len() >= MAX_ITEMS {

@@ -4,8 +4,8 @@ use docmill_model::schema::{strict, violations};
 use docmill_model::{Element, ElementType};
 use serde_json::{Map, Value, json};
 
-use crate::answer::{clean, json};
 use crate::AnswerError;
+use crate::answer::{clean, json};
 use crate::chat::{AnswerSchema, ChatRequest, GROUND_RULES, Picture, clip, material};
 use crate::markup::table::sanitize_table;
 
@@ -31,7 +31,10 @@ pub(super) fn request(element: &Element) -> ChatRequest {
     let known = element.text.trim();
     if !known.is_empty() {
         user.push_str("\n\n");
-        user.push_str(&material("Text already recognised in the picture, maybe with errors", clip(known, MAX_CHARS)));
+        user.push_str(&material(
+            "Text already recognised in the picture, maybe with errors",
+            clip(known, MAX_CHARS),
+        ));
     }
     ChatRequest {
         system: GROUND_RULES.into(),
@@ -89,7 +92,10 @@ pub(super) fn read(answer: &str) -> Result<String, AnswerError> {
         return Err(AnswerError::WrongShape(wrong.iter().map(ToString::to_string).collect()));
     }
     let given = &answer["description"];
-    let said = clean(clip(given.as_str().or(given["description"].as_str()).unwrap_or_default(), MAX_CHARS));
+    let said = clean(clip(
+        given.as_str().or(given["description"].as_str()).unwrap_or_default(),
+        MAX_CHARS,
+    ));
     let texts = strings(&given["texts"], |text| Some(clean(text)));
     let tables = strings(&given["tables"], sanitize_table);
     if said.is_empty() && texts.is_empty() && tables.is_empty() {
@@ -116,5 +122,8 @@ fn strings(value: &Value, read: impl Fn(&str) -> Option<String>) -> Vec<String> 
         other => std::slice::from_ref(other),
     };
     let texts = items.iter().filter_map(Value::as_str).take(MAX_ITEMS);
-    texts.filter_map(|text| read(clip(text, MAX_CHARS))).filter(|text| !text.is_empty()).collect()
+    texts
+        .filter_map(|text| read(clip(text, MAX_CHARS)))
+        .filter(|text| !text.is_empty())
+        .collect()
 }

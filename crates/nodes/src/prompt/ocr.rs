@@ -32,7 +32,10 @@ pub(super) fn request(element: &Element) -> ChatRequest {
     let known = element.text.trim();
     if !known.is_empty() {
         user.push_str("\n\n");
-        user.push_str(&material("What a program read before, maybe with errors", clip(known, MAX_CHARS)));
+        user.push_str(&material(
+            "What a program read before, maybe with errors",
+            clip(known, MAX_CHARS),
+        ));
     }
     ChatRequest {
         system: GROUND_RULES.into(),

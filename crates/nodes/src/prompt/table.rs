@@ -77,9 +77,15 @@ fn ask(task: &str, element: &Element, max_tokens: u32) -> ChatRequest {
     let html = element.metadata.text_as_html.as_deref().and_then(sanitize_table);
     let text = element.text.trim();
     if let Some(html) = html {
-        user.push_str(&material("The table as a program read it, maybe with errors", clip(&html, MAX_CHARS)));
+        user.push_str(&material(
+            "The table as a program read it, maybe with errors",
+            clip(&html, MAX_CHARS),
+        ));
     } else if !text.is_empty() {
-        user.push_str(&material("The words of the table, without its structure", clip(text, MAX_CHARS)));
+        user.push_str(&material(
+            "The words of the table, without its structure",
+            clip(text, MAX_CHARS),
+        ));
     }
     let pictures: Vec<_> = Picture::of(element).into_iter().collect();
     if !pictures.is_empty() {
@@ -117,7 +123,10 @@ pub(super) fn read_description(answer: &str) -> Result<String, AnswerError> {
 pub(super) fn read_html(answer: &str) -> Result<String, AnswerError> {
     let text = plain(answer)?;
     let lower = text.to_ascii_lowercase();
-    let start = lower.find("<table").or_else(|| lower.find("<tr")).ok_or(AnswerError::Nothing("table"))?;
+    let start = lower
+        .find("<table")
+        .or_else(|| lower.find("<tr"))
+        .ok_or(AnswerError::Nothing("table"))?;
     let end = lower.rfind("</table>").filter(|end| *end > start).unwrap_or(text.len());
     sanitize_table(&text[start..end]).ok_or(AnswerError::Nothing("table"))
 }

@@ -159,7 +159,10 @@ impl Page {
 
     fn open(&mut self, kind: ElementType, depth: Option<u32>, tag: &'static str) {
         // A paragraph within an item of a list is the text of the item.
-        let in_item = self.block.as_ref().is_some_and(|block| block.kind == ElementType::ListItem);
+        let in_item = self
+            .block
+            .as_ref()
+            .is_some_and(|block| block.kind == ElementType::ListItem);
         if in_item && kind == ElementType::NarrativeText {
             return self.push(" ");
         }
@@ -207,8 +210,9 @@ impl Page {
         html.push_str(&format!("</{}>", block.tag));
         let mut element = Element::new(block.kind, text);
         element.metadata.text_as_html = Some(html);
-        element.metadata.category_depth =
-            block.depth.filter(|_| matches!(block.kind, ElementType::Title | ElementType::ListItem));
+        element.metadata.category_depth = block
+            .depth
+            .filter(|_| matches!(block.kind, ElementType::Title | ElementType::ListItem));
         if let Some(checked) = block.checked {
             element.metadata.extra.insert("checked".into(), checked.into());
         }
@@ -253,7 +257,10 @@ fn region(name: &str) -> Option<(&'static str, ElementType)> {
 
 /// Tags that end a block without being one.
 fn is_division(name: &str) -> bool {
-    matches!(name, "div" | "section" | "article" | "main" | "aside" | "nav" | "figure" | "hr" | "dl" | "body" | "html")
+    matches!(
+        name,
+        "div" | "section" | "article" | "main" | "aside" | "nav" | "figure" | "hr" | "dl" | "body" | "html"
+    )
 }
 
 fn normal(text: &str) -> String {

@@ -70,7 +70,10 @@ pub(super) fn read(answer: &str, lines: bool) -> Result<Vec<Element>, AnswerErro
 /// One element; `None` if it has no text.
 fn element(item: &Value, lines: bool) -> Option<Element> {
     let word = |key: &str| clip(item[key].as_str().unwrap_or_default(), MAX_CHARS);
-    let kind = word("type").parse::<ElementType>().ok().filter(|kind| !NOT_ON_PAGES.contains(kind));
+    let kind = word("type")
+        .parse::<ElementType>()
+        .ok()
+        .filter(|kind| !NOT_ON_PAGES.contains(kind));
     let kind = kind.unwrap_or(ElementType::UncategorizedText);
     if kind == ElementType::Table
         && let Some(table) = table_element(&Grid::parse(word("html")), lines)
@@ -81,7 +84,10 @@ fn element(item: &Value, lines: bool) -> Option<Element> {
     if text.is_empty() && kind != ElementType::Image {
         return None;
     }
-    let level = item["level"].as_u64().and_then(|level| u32::try_from(level).ok()).filter(|level| *level < 100);
+    let level = item["level"]
+        .as_u64()
+        .and_then(|level| u32::try_from(level).ok())
+        .filter(|level| *level < 100);
     let (tag, depth) = match kind {
         ElementType::Title => {
             let depth = level.unwrap_or(1).clamp(1, 6) - 1;

@@ -19,7 +19,10 @@ fn options(format: PageFormat) -> VlmOptions {
 
 fn shape(elements: &[Element]) -> Vec<(ElementType, &str, Option<u32>)> {
     let one = |element: &'_ Element| (element.kind, element.metadata.category_depth);
-    elements.iter().map(|element| (one(element).0, element.text.as_str(), one(element).1)).collect()
+    elements
+        .iter()
+        .map(|element| (one(element).0, element.text.as_str(), one(element).1))
+        .collect()
 }
 
 const PAGE: &str = "```html\n<html><head><title>x</title></head><body><header>ACME <b>Ltd</b></header><h1>Report</h1>\
@@ -59,13 +62,19 @@ fn a_page_in_html_becomes_typed_elements() {
         assert_eq!(element.metadata.extra["partitioner_type"], "vlm_partition");
         assert_eq!(element.metadata.page_number, Some(3));
         let html = element.metadata.text_as_html.as_deref().unwrap();
-        assert!(!html.contains("onclick") && !html.contains("javascript") && !html.contains("script"), "{html}");
+        assert!(
+            !html.contains("onclick") && !html.contains("javascript") && !html.contains("script"),
+            "{html}"
+        );
     }
     assert_eq!(
         elements[6].metadata.text_as_html.as_deref(),
         Some("<table><thead><tr><th>A</th></tr></thead><tbody><tr><td>1</td></tr></tbody></table>")
     );
-    assert_eq!(elements[7].metadata.text_as_html.as_deref(), Some("<img alt=\"A &quot;map&quot;\">"));
+    assert_eq!(
+        elements[7].metadata.text_as_html.as_deref(),
+        Some("<img alt=\"A &quot;map&quot;\">")
+    );
 }
 
 #[test]
@@ -89,7 +98,10 @@ fn a_page_in_json_becomes_typed_elements() {
             (UncategorizedText, "<b>t</b>", None),
         ]
     );
-    assert_eq!(elements[4].metadata.text_as_html.as_deref(), Some("<p>&lt;b&gt;t&lt;/b&gt;</p>"));
+    assert_eq!(
+        elements[4].metadata.text_as_html.as_deref(),
+        Some("<p>&lt;b&gt;t&lt;/b&gt;</p>")
+    );
     for wrong in ["{}", "7", r#"{"elements": [1]}"#, "sorry"] {
         assert!(read(&options(PageFormat::Json), wrong, 1).is_err(), "{wrong}");
     }
@@ -98,8 +110,14 @@ fn a_page_in_json_becomes_typed_elements() {
 #[test]
 fn an_empty_page_is_no_error_and_a_refusal_is() {
     assert_eq!(read(&options(PageFormat::Html), "<p></p>", 1), Ok(Vec::new()));
-    assert_eq!(read(&options(PageFormat::Json), "{\"elements\": []}", 1), Ok(Vec::new()));
-    assert_eq!(read(&options(PageFormat::Html), "I can't read this.", 1), Err(AnswerError::Nothing("HTML")));
+    assert_eq!(
+        read(&options(PageFormat::Json), "{\"elements\": []}", 1),
+        Ok(Vec::new())
+    );
+    assert_eq!(
+        read(&options(PageFormat::Html), "I can't read this.", 1),
+        Err(AnswerError::Nothing("HTML"))
+    );
     assert_eq!(read(&options(PageFormat::Html), "", 1), Err(AnswerError::Empty));
 }
 

@@ -18,7 +18,12 @@ const MODELS: &[(Provider, &str, usize, usize)] = &[
     (Provider::Bedrock, "amazon.titan-embed-image-v1", 1024, 896),
     (Provider::Bedrock, "cohere.embed-english-v3", 1024, 1_792),
     (Provider::Bedrock, "cohere.embed-multilingual-v3", 1024, 1_792),
-    (Provider::TogetherAi, "togethercomputer/m2-bert-80M-32k-retrieval", 768, 28_672),
+    (
+        Provider::TogetherAi,
+        "togethercomputer/m2-bert-80M-32k-retrieval",
+        768,
+        28_672,
+    ),
     (Provider::VoyageAi, "voyage-3", 1024, 112_000),
     (Provider::VoyageAi, "voyage-3-large", 1024, 112_000),
     (Provider::VoyageAi, "voyage-3-lite", 512, 112_000),
@@ -53,13 +58,19 @@ pub(super) fn entries() -> Vec<NodeEntry> {
         place: "last",
         providers: vec![provider],
         needs_provider: true,
-        settings: vec![required("model_name", Takes::Text, "The model; for `azure_openai` also the name of its deployment.")],
+        settings: vec![required(
+            "model_name",
+            Takes::Text,
+            "The model; for `azure_openai` also the name of its deployment.",
+        )],
     };
     all.into_iter().map(entry).collect()
 }
 
 /// What is known of an embedding model; `None` for one of a name not known.
 pub fn embed_limits(provider: Provider, model: &str) -> Option<EmbedLimits> {
-    let known = MODELS.iter().find(|(by, name, ..)| *by == provider && name.eq_ignore_ascii_case(model));
+    let known = MODELS
+        .iter()
+        .find(|(by, name, ..)| *by == provider && name.eq_ignore_ascii_case(model));
     known.map(|&(_, _, dimensions, max_chars)| EmbedLimits { dimensions, max_chars })
 }

@@ -16,18 +16,42 @@ pub(super) fn entries() -> Vec<NodeEntry> {
         settings,
     };
     let llm = vec![
-        required("schema_to_extract", Takes::Object(ObjectOf::SchemaToExtract), "`json_schema`, what the data look like, `extraction_guidance`, what to look for, or both."),
-        default("provider", Takes::Word(&["anthropic", "azure_openai", "bedrock", "openai", "vertexai", "custom"]), "openai", "Who has the model."),
-        setting("model", Takes::Text, "The model; left out, a default one of the provider."),
+        required(
+            "schema_to_extract",
+            Takes::Object(ObjectOf::SchemaToExtract),
+            "`json_schema`, what the data look like, `extraction_guidance`, what to look for, or both.",
+        ),
+        default(
+            "provider",
+            Takes::Word(&["anthropic", "azure_openai", "bedrock", "openai", "vertexai", "custom"]),
+            "openai",
+            "Who has the model.",
+        ),
+        setting(
+            "model",
+            Takes::Text,
+            "The model; left out, a default one of the provider.",
+        ),
         output_mode(),
     ];
     let regex = vec![
-        required("regex_patterns", Takes::Object(ObjectOf::Patterns), "Named regular expressions in the syntax of Python's `re`."),
+        required(
+            "regex_patterns",
+            Takes::Object(ObjectOf::Patterns),
+            "Named regular expressions in the syntax of Python's `re`.",
+        ),
         output_mode(),
     ];
     vec![
         NodeEntry {
-            providers: vec![Provider::Anthropic, Provider::AzureOpenAi, Provider::Bedrock, Provider::OpenAi, Provider::VertexAi, Provider::Custom],
+            providers: vec![
+                Provider::Anthropic,
+                Provider::AzureOpenAi,
+                Provider::Bedrock,
+                Provider::OpenAi,
+                Provider::VertexAi,
+                Provider::Custom,
+            ],
             needs_provider: true,
             ..entry("llm", "Extracts data of a given JSON Schema with a chat model.", llm)
         },

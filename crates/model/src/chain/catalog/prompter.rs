@@ -59,11 +59,15 @@ pub(in super::super) fn task_of(subtype: &str) -> Option<(PromptTask, Option<Pro
 
 fn summary(task: PromptTask) -> &'static str {
     match task {
-        PromptTask::ImageDescription => "Describes each picture: its `text` becomes a JSON text with `type` and `description`.",
+        PromptTask::ImageDescription => {
+            "Describes each picture: its `text` becomes a JSON text with `type` and `description`."
+        }
         PromptTask::TableDescription => "Summarises each table: its `text` becomes the summary, `text_as_html` stays.",
         PromptTask::Table2Html => "Sets `text_as_html` of each table from its picture or text.",
         PromptTask::Ner => "Sets `entities`: the named entities of each element and how they relate.",
-        PromptTask::Ocr => "Reads the picture of each element whose type is in the partitioner's `extract_image_block_types`: its `text` becomes what is read.",
+        PromptTask::Ocr => {
+            "Reads the picture of each element whose type is in the partitioner's `extract_image_block_types`: its `text` becomes what is read."
+        }
     }
 }
 
@@ -78,7 +82,11 @@ fn settings(task: PromptTask, provider: Provider) -> Vec<Setting> {
     let mut settings = vec![
         setting("provider_type", Takes::Text, "The provider, as in the subtype."),
         match provider.default_chat_model() {
-            Some(_) => setting("model", Takes::Text, "The model; left out, a default one of the provider."),
+            Some(_) => setting(
+                "model",
+                Takes::Text,
+                "The model; left out, a default one of the provider.",
+            ),
             None => required("model", Takes::Text, "The model, or the name of its deployment."),
         },
     ];

@@ -11,7 +11,12 @@ impl NodeEntry {
     pub fn json_schema(&self) -> Value {
         let property = |setting: &Setting| (setting.name.to_owned(), of_setting(setting));
         let properties: Map<String, Value> = self.settings.iter().map(property).collect();
-        let required: Vec<_> = self.settings.iter().filter(|one| one.required).map(|one| one.name).collect();
+        let required: Vec<_> = self
+            .settings
+            .iter()
+            .filter(|one| one.required)
+            .map(|one| one.name)
+            .collect();
         let mut schema = json!({
             "type": "object",
             "title": format!("{} settings", self.subtype),

@@ -11,7 +11,10 @@ fn every_subtype_of_the_interface_is_there_once() {
         assert_eq!(names.len(), entry.settings.len(), "{}: a setting twice", entry.subtype);
         assert!(!entry.needs_provider || !entry.providers.is_empty());
     }
-    assert_eq!(kinds(), ["partition", "prompter", "chunk", "structured_data_extractor", "embed"]);
+    assert_eq!(
+        kinds(),
+        ["partition", "prompter", "chunk", "structured_data_extractor", "embed"]
+    );
     for (kind, subtype) in [
         ("prompter", "vertexai_image_description"),
         ("prompter", "bedrock_ocr"),
@@ -30,10 +33,15 @@ fn defaults_are_values_their_settings_take() {
     for entry in catalog() {
         let schema = entry.json_schema();
         for setting in &entry.settings {
-            assert!(!(setting.required && !setting.default.is_null()), "{}", setting.name);
+            assert!(!setting.required || setting.default.is_null(), "{}", setting.name);
             if !setting.default.is_null() {
                 let property = &schema["properties"][setting.name];
-                assert_eq!(crate::schema::violations(property, &setting.default), [], "{}", setting.name);
+                assert_eq!(
+                    crate::schema::violations(property, &setting.default),
+                    [],
+                    "{}",
+                    setting.name
+                );
             }
         }
     }
@@ -51,8 +59,14 @@ fn a_description_holds_a_schema_with_bounds() {
 
 #[test]
 fn tasks_are_read_from_subtypes() {
-    assert_eq!(task_of("azure_openai_ner"), Some((PromptTask::Ner, Some(Provider::AzureOpenAi))));
-    assert_eq!(task_of("openai_table2html"), Some((PromptTask::Table2Html, Some(Provider::OpenAi))));
+    assert_eq!(
+        task_of("azure_openai_ner"),
+        Some((PromptTask::Ner, Some(Provider::AzureOpenAi)))
+    );
+    assert_eq!(
+        task_of("openai_table2html"),
+        Some((PromptTask::Table2Html, Some(Provider::OpenAi)))
+    );
     assert_eq!(task_of("twopass_table2html"), Some((PromptTask::Table2Html, None)));
     assert_eq!(task_of("openai_magic"), None);
 }

@@ -79,7 +79,11 @@ impl Header {
         let room = max.saturating_sub(len + 1);
         // Pieces of a cell would be of one character.
         let cuts_cells = || body.iter().flat_map(|row| &row.cells).any(|cell| cell.len > room);
-        let markup = if measure.in_tokens() { CELL_MARKUP_TOKENS } else { CELL_MARKUP };
+        let markup = if measure.in_tokens() {
+            CELL_MARKUP_TOKENS
+        } else {
+            CELL_MARKUP
+        };
         if room < markup + 2 && cuts_cells() {
             return None;
         }
