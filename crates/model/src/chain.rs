@@ -4,13 +4,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::ids::NodeId;
-use crate::settings::{ChunkOptions, PartitionOptions};
+use crate::settings::{
+    ChunkOptions, ContextOptions, EmbedOptions, ExtractOptions, OutputMode, PartitionOptions, PromptOptions,
+    SimilarityOptions, TableMergeOptions,
+};
 
+pub mod catalog;
 mod fields;
 mod node_settings;
+mod order;
+mod paid_settings;
 mod parse;
 
-pub use parse::parse;
+pub use parse::{parse, parse_with};
 
 /// A node as sent by a client and echoed back to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -19,7 +25,7 @@ pub struct NodeSpec {
     pub id: Option<NodeId>,
     /// Free name.
     pub name: String,
-    /// `partition`, `chunk`, `prompter` or `embed`.
+    /// `partition`, `prompter`, `chunk`, `structured_data_extractor` or `embed`.
     #[serde(rename = "type")]
     pub kind: String,
     /// Which implementation.
@@ -53,6 +59,30 @@ pub enum NodeWork {
     Partition(PartitionOptions),
     /// Elements to chunks.
     Chunk(ChunkOptions),
+    /// Elements to chunks by the vectors of the elements.
+    ChunkBySimilarity(SimilarityOptions),
+    /// Context in front of each chunk.
+    Contextualize(ContextOptions),
+    /// Tables that run over a page's end to one table.
+    MergeTables(TableMergeOptions),
+    /// An enrichment by a chat model.
+    Prompt(PromptOptions),
+    /// Data of the whole document.
+    Extract(ExtractOptions),
+    /// A vector for each element.
+    Embed(EmbedOptions),
+}
+
+impl NodeWork {
+    /// Whether the node makes chunks of elements.
+    pub fn makes_chunks(&self) -> bool {
+        matches!(self, Self::Chunk(_) | Self::ChunkBySimilarity(_))
+    }
+
+    /// Whether the node's output is data instead of elements.
+    pub fn yields_data_alone(&self) -> bool {
+        matches!(self, Self::Extract(options) if options.output_mode == OutputMode::DataOnly)
+    }
 }
 
 /// A validated chain: a partition node first, then in each place a node that may stand there.
@@ -90,3 +120,6 @@ impl Problem {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -175,4 +175,31 @@ mod tests {
         assert_eq!(split("abc", 2, 1), ["ab", "bc"]);
         assert_eq!(split("aaa bbb", 6, 5).last().map(String::as_str), Some("aa bbb"));
     }
+
+    proptest::proptest! {
+        #[test]
+        fn every_piece_begins_with_the_end_of_the_one_before(
+            text in "([a-zä]{1,14} ){0,60}",
+            max in 2usize..60,
+            overlap in 1usize..40,
+        ) {
+            let overlap = overlap.min(max - 1);
+            let pieces = split(text.trim(), max, overlap);
+            let mut rebuilt = pieces.first().cloned().unwrap_or_default();
+            for pair in pieces.windows(2) {
+                // Behind a separator the repeated text is one shorter, as a space follows it.
+                let at_space = text::tail(&pair[0], overlap - 1).trim_start();
+                let in_word = text::tail(&pair[0], overlap).trim_start();
+                let spaced = format!("{at_space} ");
+                let new = match pair[1].strip_prefix(&spaced) {
+                    Some(new) if overlap > 1 && rebuilt.len() + 1 + new.len() <= text.len() => format!(" {new}"),
+                    _ => pair[1].strip_prefix(in_word).unwrap_or(&pair[1]).to_owned(),
+                };
+                proptest::prop_assert!(pair[1].starts_with(at_space) || pair[1].starts_with(in_word), "{:?}", pair);
+                rebuilt.push_str(&new);
+            }
+            let visible = |text: &str| text.replace(' ', "");
+            proptest::prop_assert!(visible(&rebuilt).len() >= visible(&text).len(), "{rebuilt}");
+        }
+    }
 }
