@@ -38,7 +38,8 @@ fn work(request: Request, frames: &mut FrameWriter) -> Result<TaskDone, TaskFail
     let mut pages = 0;
     for (index, node) in (0u32..).zip(task.chain.nodes()) {
         match &node.work {
-            NodeWork::Partition(options) => {
+            // Every page would have to go to the model.
+            NodeWork::Partition(options) if options.vlm.as_ref().is_none_or(|vlm| vlm.is_dynamic) => {
                 // Taken, so that the file's bytes are free again once they have been read.
                 let input = input.take().ok_or_else(|| TaskFailed {
                     code: Code::Internal,

@@ -56,9 +56,11 @@ pub fn chunk(elements: Vec<Element>, options: &ChunkOptions, scope: &str) -> Vec
 }
 
 fn split_off_data(elements: Vec<Element>) -> (Vec<Element>, Vec<Element>) {
-    elements
-        .into_iter()
-        .partition(|element| element.kind == ElementType::DocumentData)
+    let is_data = |element: &Element| element.kind == ElementType::DocumentData;
+    if !elements.iter().any(is_data) {
+        return (Vec::new(), elements);
+    }
+    elements.into_iter().partition(is_data)
 }
 
 fn finish(data: Vec<Element>, pre_chunks: Vec<PreChunk>, options: &ChunkOptions, scope: &str) -> Vec<Element> {
