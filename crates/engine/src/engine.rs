@@ -341,6 +341,7 @@ pub(crate) fn new_file(file: SubmittedFile) -> NewFile {
         content_type: file.content_type,
         size: file.size,
         input: FileInput::Blob(file.blob_key),
+        resumes: None,
     }
 }
 

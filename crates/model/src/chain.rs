@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::ids::NodeId;
+use crate::provider::ModelRef;
 use crate::settings::{
-    ChunkOptions, ContextOptions, EmbedOptions, ExtractOptions, OutputMode, PartitionOptions, PromptOptions,
-    SimilarityOptions, TableMergeOptions,
+    ChunkOptions, ContextOptions, EmbedOptions, ExtractMethod, ExtractOptions, OutputMode, PartitionOptions,
+    PromptOptions, SimilarityOptions, TableMergeOptions,
 };
 
 pub mod catalog;
@@ -49,7 +50,13 @@ pub struct Node {
     pub subtype: String,
     /// What to do.
     pub work: NodeWork,
+    /// The node's own key for its provider, encrypted for the place it is stored at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sealed_key: Option<String>,
 }
+
+/// Setting of a node that is a key for its provider.
+pub const NODE_KEY: &str = "provider_api_key";
 
 /// What a node does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -79,6 +86,28 @@ impl NodeWork {
         matches!(self, Self::Chunk(_) | Self::ChunkBySimilarity(_))
     }
 
+    /// The model the node calls; `None` for a node that works without one.
+    pub fn model(&self) -> Option<&ModelRef> {
+        match self {
+            Self::Partition(_) => None,
+            Self::Chunk(options) => options.contextual.as_ref().map(|context| &context.model),
+            Self::ChunkBySimilarity(options) => Some(&options.embedder),
+            Self::Contextualize(options) => Some(&options.model),
+            Self::MergeTables(options) => Some(&options.model),
+            Self::Prompt(options) => options.model.as_ref(),
+            Self::Extract(options) => match &options.method {
+                ExtractMethod::Llm(llm) => Some(&llm.model),
+                ExtractMethod::Regex(_) => None,
+            },
+            Self::Embed(options) => Some(&options.model),
+        }
+    }
+
+    /// Whether the model it calls embeds, and does not chat.
+    pub fn embeds(&self) -> bool {
+        matches!(self, Self::ChunkBySimilarity(_) | Self::Embed(_))
+    }
+
     /// Whether the node's output is data instead of elements.
     pub fn yields_data_alone(&self) -> bool {
         matches!(self, Self::Extract(options) if options.output_mode == OutputMode::DataOnly)
@@ -95,6 +124,26 @@ impl NodeChain {
     /// The nodes in order; at least one.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
+    }
+
+    /// The nodes in order, for adding what only their keeper knows.
+    pub fn nodes_mut(&mut self) -> &mut [Node] {
+        &mut self.nodes
+    }
+
+    /// How many nodes at the beginning call no model; at least one, as a chain begins with a partitioner.
+    pub fn free(&self) -> usize {
+        let paid = self.nodes.iter().position(|node| node.work.model().is_some());
+        paid.unwrap_or(self.nodes.len())
+    }
+
+    /// The first `count` nodes (at least one), without keys.
+    pub fn beginning(&self, count: usize) -> Self {
+        let mut nodes: Vec<_> = self.nodes.iter().take(count.max(1)).cloned().collect();
+        for node in &mut nodes {
+            node.sealed_key = None;
+        }
+        Self { nodes }
     }
 }
 

@@ -38,9 +38,9 @@ impl Provider {
         !matches!(self, Self::VoyageAi | Self::Local)
     }
 
-    /// Whether it has embedding models.
+    /// Whether it has embedding models that are spoken to.
     pub fn embeds(self) -> bool {
-        self != Self::Anthropic
+        !matches!(self, Self::Anthropic | Self::VertexAi)
     }
 
     /// The chat model taken when a node names none; `None` where the model's name is the user's own.
@@ -55,6 +55,32 @@ impl Provider {
     }
 }
 
+/// A name that is no provider's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{name}` is no provider; known are {known}", known = Provider::ALL.iter().map(|p| p.as_str()).collect::<Vec<_>>().join(", "))]
+pub struct UnknownProvider {
+    /// The name, fit to be shown.
+    pub name: String,
+}
+
+impl std::str::FromStr for Provider {
+    type Err = UnknownProvider;
+
+    /// Also takes the names that nodes and people use beside [`Provider::as_str`].
+    fn from_str(text: &str) -> Result<Self, UnknownProvider> {
+        let plain = text.trim().to_ascii_lowercase();
+        let known = match plain.as_str() {
+            "openai_compatible" | "custom_openai_compatible" => Some(Self::Custom),
+            "azure" => Some(Self::AzureOpenAi),
+            "watsonx" => Some(Self::Ibm),
+            name => Self::parse(name),
+        };
+        known.ok_or_else(|| UnknownProvider {
+            name: text.chars().filter(|c| !c.is_control()).take(40).collect(),
+        })
+    }
+}
+
 /// A model of a provider.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ModelRef {
@@ -62,6 +88,24 @@ pub struct ModelRef {
     pub provider: Provider,
     /// Its name there.
     pub model: String,
+}
+
+impl std::str::FromStr for ModelRef {
+    type Err = String;
+
+    /// Reads `provider/model`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts = text
+            .trim()
+            .split_once('/')
+            .filter(|(_, model)| !model.trim().is_empty());
+        let (provider, model) = parts.ok_or_else(|| format!("`{text}` is not `provider/model`"))?;
+        let provider = provider.parse().map_err(|error: UnknownProvider| error.to_string())?;
+        Ok(Self {
+            provider,
+            model: model.trim().to_owned(),
+        })
+    }
 }
 
 impl std::fmt::Display for ModelRef {
@@ -147,6 +191,26 @@ impl Available {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_read_as_they_are_written_and_by_their_other_names() {
+        for provider in Provider::ALL {
+            assert_eq!(provider.as_str().parse(), Ok(*provider));
+        }
+        assert_eq!("custom_openai_compatible".parse(), Ok(Provider::Custom));
+        assert_eq!(" Watsonx".parse(), Ok(Provider::Ibm));
+        let refusal = "nobody\u{7}".parse::<Provider>().unwrap_err().to_string();
+        assert!(
+            refusal.starts_with("`nobody` is no provider; known are openai,"),
+            "{refusal}"
+        );
+        let model: ModelRef = "custom/BAAI/bge-m3".parse().unwrap();
+        assert_eq!(
+            (model.provider, model.model.as_str()),
+            (Provider::Custom, "BAAI/bge-m3")
+        );
+        assert!("gpt-4o".parse::<ModelRef>().is_err() && "openai/ ".parse::<ModelRef>().is_err());
+    }
 
     #[test]
     fn the_model_for_open_nodes_is_the_one_set_or_the_first_there_is() {

@@ -8,13 +8,13 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use crate::{ProviderName, Result, Usage};
+use crate::{Provider, Result, Usage};
 
 /// A model that answers messages.
 #[async_trait]
 pub trait Chat: Send + Sync + fmt::Debug {
     /// Who runs the model.
-    fn provider(&self) -> ProviderName;
+    fn provider(&self) -> Provider;
 
     /// The model's name.
     fn model(&self) -> &str;

@@ -5,7 +5,7 @@ use std::fmt;
 use async_trait::async_trait;
 use futures_util::{StreamExt, TryStreamExt, stream};
 
-use crate::{ProviderError, ProviderErrorKind, ProviderName, Result, Usage};
+use crate::{Provider, ProviderError, ProviderErrorKind, Result, Usage};
 
 /// Most batches of one call of [`embed_all`] that wait for a free place at once.
 const BATCHES_AT_ONCE: usize = 64;
@@ -14,7 +14,7 @@ const BATCHES_AT_ONCE: usize = 64;
 #[async_trait]
 pub trait Embedder: Send + Sync + fmt::Debug {
     /// Who runs the model.
-    fn provider(&self) -> ProviderName;
+    fn provider(&self) -> Provider;
 
     /// The model's name.
     fn model(&self) -> &str;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use docmill_egress::identity::{IdentityError, IdentityErrorKind};
 
-use crate::{ProviderName, Usage};
+use crate::{Provider, Usage};
 
 /// Result of a call.
 pub type Result<T> = std::result::Result<T, ProviderError>;
@@ -54,7 +54,7 @@ impl ProviderErrorKind {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProviderError {
     /// Who was asked.
-    pub provider: ProviderName,
+    pub provider: Provider,
     /// What kind of failure it is.
     pub kind: ProviderErrorKind,
     /// Status of the last answer, where there was one.
@@ -70,7 +70,7 @@ pub struct ProviderError {
 }
 
 impl ProviderError {
-    pub(crate) fn new(provider: ProviderName, kind: ProviderErrorKind, message: impl AsRef<str>) -> Self {
+    pub(crate) fn new(provider: Provider, kind: ProviderErrorKind, message: impl AsRef<str>) -> Self {
         Self {
             provider,
             kind,
@@ -82,7 +82,7 @@ impl ProviderError {
         }
     }
 
-    pub(crate) fn identity(provider: ProviderName, error: &IdentityError) -> Self {
+    pub(crate) fn identity(provider: Provider, error: &IdentityError) -> Self {
         let kind = match error.kind {
             IdentityErrorKind::Unauthorized => ProviderErrorKind::Auth,
             IdentityErrorKind::Invalid | IdentityErrorKind::Forbidden => ProviderErrorKind::Setup,

@@ -13,7 +13,6 @@ mod error;
 #[cfg(feature = "local-models")]
 mod local;
 mod models;
-mod name;
 mod providers;
 mod schema;
 mod settings;
@@ -21,10 +20,10 @@ mod usage;
 mod wire;
 
 pub use chat::{Chat, ChatAnswer, ChatRequest, Finish, Image, ImageType, JsonSchema, Message, Part, Role};
+pub use docmill_model::provider::Provider;
 pub use embed::{EmbedLimits, Embedded, Embedder, Purpose, check_texts, embed_all};
 pub use error::{ProviderError, ProviderErrorKind, Result};
 pub use models::{EMBEDDING_MODELS, EmbeddingModel, embedding_model};
-pub use name::ProviderName;
 pub use providers::{Missing, Providers};
-pub use settings::{ProviderSettings, Secret};
+pub use settings::{Price, ProviderSettings, Secret};
 pub use usage::Usage;

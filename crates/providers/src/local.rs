@@ -16,7 +16,7 @@ use tokenizers::{Encoding, Tokenizer};
 
 use self::pooling::Recipe;
 use crate::wire::checked_vectors;
-use crate::{EmbedLimits, Embedded, Embedder, ProviderError, ProviderErrorKind, ProviderName, Purpose, Result, Usage};
+use crate::{EmbedLimits, Embedded, Embedder, Provider, ProviderError, ProviderErrorKind, Purpose, Result, Usage};
 
 /// Tokens a model takes unless its files tell.
 const USUAL_TOKENS: usize = 512;
@@ -70,8 +70,8 @@ impl LocalEmbedder {
 
 #[async_trait]
 impl Embedder for LocalEmbedder {
-    fn provider(&self) -> ProviderName {
-        ProviderName::Local
+    fn provider(&self) -> Provider {
+        Provider::Local
     }
 
     fn model(&self) -> &str {
@@ -240,14 +240,14 @@ fn environment(library: Option<&Path>) -> Result<&'static Environment> {
 }
 
 fn setup(message: String) -> ProviderError {
-    ProviderError::new(ProviderName::Local, ProviderErrorKind::Setup, message)
+    ProviderError::new(Provider::Local, ProviderErrorKind::Setup, message)
 }
 
 fn invalid(message: String) -> ProviderError {
-    ProviderError::new(ProviderName::Local, ProviderErrorKind::Invalid, message)
+    ProviderError::new(Provider::Local, ProviderErrorKind::Invalid, message)
 }
 
 fn failed(why: impl fmt::Display) -> ProviderError {
     let message = format!("the model fails: {why}");
-    ProviderError::new(ProviderName::Local, ProviderErrorKind::BadAnswer, message)
+    ProviderError::new(Provider::Local, ProviderErrorKind::BadAnswer, message)
 }

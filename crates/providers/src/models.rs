@@ -1,12 +1,12 @@
 //! Embedding models that are known, so that their limits can be checked before anything is paid.
 
-use crate::ProviderName;
+use crate::Provider;
 
 /// An embedding model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EmbeddingModel {
     /// Who runs it.
-    pub provider: ProviderName,
+    pub provider: Provider,
     /// Its name.
     pub name: &'static str,
     /// Numbers of a vector.
@@ -15,7 +15,7 @@ pub struct EmbeddingModel {
     pub max_chars: usize,
 }
 
-const fn model(provider: ProviderName, name: &'static str, dims: usize, max_chars: usize) -> EmbeddingModel {
+const fn model(provider: Provider, name: &'static str, dims: usize, max_chars: usize) -> EmbeddingModel {
     EmbeddingModel {
         provider,
         name,
@@ -24,7 +24,7 @@ const fn model(provider: ProviderName, name: &'static str, dims: usize, max_char
     }
 }
 
-use ProviderName::{AzureOpenAi, Bedrock, Ibm, OpenAi, TogetherAi, VoyageAi};
+use Provider::{AzureOpenAi, Bedrock, Ibm, OpenAi, TogetherAi, VoyageAi};
 
 /// The known models. Others can be used too; their limits are then the provider's to tell.
 pub const EMBEDDING_MODELS: &[EmbeddingModel] = &[
@@ -56,7 +56,7 @@ pub const EMBEDDING_MODELS: &[EmbeddingModel] = &[
 ];
 
 /// What is known of a model.
-pub fn embedding_model(provider: ProviderName, name: &str) -> Option<&'static EmbeddingModel> {
+pub fn embedding_model(provider: Provider, name: &str) -> Option<&'static EmbeddingModel> {
     EMBEDDING_MODELS
         .iter()
         .find(|model| model.provider == provider && model.name == name)

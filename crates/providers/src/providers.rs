@@ -21,7 +21,7 @@ use crate::wire::openai::{OpenAiChat, OpenAiEmbedder, Shape};
 use crate::wire::voyage::{self, VoyageEmbedder};
 use crate::wire::watsonx::{self, WatsonxEmbedder};
 use crate::wire::{checked_model, url};
-use crate::{Chat, Embedder, ProviderError, ProviderErrorKind, ProviderName, ProviderSettings, Result, Secret};
+use crate::{Chat, Embedder, Provider, ProviderError, ProviderErrorKind, ProviderSettings, Result, Secret};
 
 /// Most texts of a batch for a server of one's own: text-embeddings-inference takes no more unless told.
 const CUSTOM_BATCH: usize = 32;
@@ -33,7 +33,7 @@ const TOGETHER_BATCH: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
     /// Which provider.
-    pub provider: ProviderName,
+    pub provider: Provider,
     /// The setting's name below `providers.<name>`.
     pub setting: &'static str,
     /// For people: what to set, and how.
@@ -48,13 +48,13 @@ pub struct Providers {
 
 struct Inner {
     egress: Egress,
-    settings: BTreeMap<ProviderName, ProviderSettings>,
+    settings: BTreeMap<Provider, ProviderSettings>,
     /// Places for requests under way.
-    slots: BTreeMap<ProviderName, Arc<Semaphore>>,
+    slots: BTreeMap<Provider, Arc<Semaphore>>,
     /// Made at first use.
-    clients: Mutex<BTreeMap<ProviderName, Client>>,
+    clients: Mutex<BTreeMap<Provider, Client>>,
     /// Those with the keys of the settings, made at first use.
-    callers: Mutex<BTreeMap<ProviderName, Arc<Caller>>>,
+    callers: Mutex<BTreeMap<Provider, Arc<Caller>>>,
     /// Models run here, by name.
     #[cfg(feature = "local-models")]
     local: Mutex<BTreeMap<String, Arc<LocalEmbedder>>>,
@@ -68,8 +68,8 @@ impl fmt::Debug for Providers {
 
 impl Providers {
     /// Providers reached by `egress`; those that `settings` doesn't name have the defaults.
-    pub fn new(egress: Egress, mut settings: BTreeMap<ProviderName, ProviderSettings>) -> Self {
-        for name in ProviderName::ALL {
+    pub fn new(egress: Egress, mut settings: BTreeMap<Provider, ProviderSettings>) -> Self {
+        for &name in Provider::ALL {
             settings.entry(name).or_default();
         }
         let places = |settings: &ProviderSettings| settings.concurrency.clamp(1, Semaphore::MAX_PERMITS);
@@ -90,7 +90,7 @@ impl Providers {
     }
 
     /// The settings of a provider.
-    pub fn settings(&self, name: ProviderName) -> ProviderSettings {
+    pub fn settings(&self, name: Provider) -> ProviderSettings {
         self.inner.settings.get(&name).cloned().unwrap_or_default()
     }
 
@@ -98,7 +98,7 @@ impl Providers {
     ///
     /// # Errors
     /// The first setting that is missing.
-    pub fn check(&self, name: ProviderName, key: Option<&Secret>) -> std::result::Result<(), Missing> {
+    pub fn check(&self, name: Provider, key: Option<&Secret>) -> std::result::Result<(), Missing> {
         let settings = self.settings(name);
         let keyed = key.is_some() || settings.api_key.is_some();
         let lacks = |setting: &'static str, what: &str| {
@@ -115,21 +115,21 @@ impl Providers {
         };
         match name {
             // A server of one's own may want no key.
-            ProviderName::OpenAi if settings.base_url.is_some() => Ok(()),
-            ProviderName::Custom if settings.base_url.is_none() => lacks("base_url", "address"),
-            ProviderName::Custom => Ok(()),
-            ProviderName::Local if settings.model_dir.is_none() => lacks("model_dir", "directory of models"),
-            ProviderName::Local => Ok(()),
-            ProviderName::AzureOpenAi if settings.base_url.is_none() => lacks("base_url", "address"),
-            ProviderName::Bedrock if settings.region.is_none() => lacks("region", "region"),
-            ProviderName::Bedrock if keyed || settings.ambient_credentials => Ok(()),
-            ProviderName::Bedrock if settings.access_key_id.is_none() => lacks("access_key_id", "credentials"),
-            ProviderName::Bedrock if settings.secret_access_key.is_none() => {
+            Provider::OpenAi if settings.base_url.is_some() => Ok(()),
+            Provider::Custom if settings.base_url.is_none() => lacks("base_url", "address"),
+            Provider::Custom => Ok(()),
+            Provider::Local if settings.model_dir.is_none() => lacks("model_dir", "directory of models"),
+            Provider::Local => Ok(()),
+            Provider::AzureOpenAi if settings.base_url.is_none() => lacks("base_url", "address"),
+            Provider::Bedrock if settings.region.is_none() => lacks("region", "region"),
+            Provider::Bedrock if keyed || settings.ambient_credentials => Ok(()),
+            Provider::Bedrock if settings.access_key_id.is_none() => lacks("access_key_id", "credentials"),
+            Provider::Bedrock if settings.secret_access_key.is_none() => {
                 lacks("secret_access_key", "secret for its access key")
             }
-            ProviderName::Bedrock => Ok(()),
-            ProviderName::VertexAi if keyed || settings.service_account_key.is_some() => Ok(()),
-            ProviderName::Ibm if settings.project.is_none() && settings.space_id.is_none() => {
+            Provider::Bedrock => Ok(()),
+            Provider::VertexAi if keyed || settings.service_account_key.is_some() => Ok(()),
+            Provider::Ibm if settings.project.is_none() && settings.space_id.is_none() => {
                 lacks("project", "project or deployment space")
             }
             _ if keyed => Ok(()),
@@ -141,23 +141,23 @@ impl Providers {
     ///
     /// # Errors
     /// [`ProviderErrorKind::Setup`] when settings are missing or can't work.
-    pub fn chat(&self, name: ProviderName, model: &str, key: Option<&Secret>) -> Result<Arc<dyn Chat>> {
+    pub fn chat(&self, name: Provider, model: &str, key: Option<&Secret>) -> Result<Arc<dyn Chat>> {
         if !name.chats() {
             return Err(setup(name, "it has no models to chat with"));
         }
         let (caller, settings) = (self.caller(name, key)?, self.settings(name));
         let model = checked_model(&caller, model)?;
         Ok(match name {
-            ProviderName::Anthropic => {
+            Provider::Anthropic => {
                 let base = self.base(name, &settings, anthropic::BASE)?;
                 let url = url(&caller, base.trim_end_matches("/v1"), "/v1/messages")?;
                 Arc::new(AnthropicChat { caller, model, url })
             }
-            ProviderName::Bedrock => {
+            Provider::Bedrock => {
                 let base = self.amazon_base(&settings)?;
                 Arc::new(BedrockChat { caller, model, base })
             }
-            ProviderName::VertexAi => {
+            Provider::VertexAi => {
                 let base = settings.base_url.as_ref();
                 let base = base.map(|_| self.base(name, &settings, "")).transpose()?;
                 let url = google_place(&caller, &settings, base.as_deref())?.url(&caller, &model)?;
@@ -174,21 +174,21 @@ impl Providers {
     ///
     /// # Errors
     /// [`ProviderErrorKind::Setup`] when settings are missing or can't work, or the model does not embed.
-    pub fn embedder(&self, name: ProviderName, model: &str, key: Option<&Secret>) -> Result<Arc<dyn Embedder>> {
+    pub fn embedder(&self, name: Provider, model: &str, key: Option<&Secret>) -> Result<Arc<dyn Embedder>> {
         if !name.embeds() {
             return Err(setup(name, "its models that embed are not supported"));
         }
-        if name == ProviderName::Local {
+        if name == Provider::Local {
             return self.local(model);
         }
         let (caller, settings) = (self.caller(name, key)?, self.settings(name));
         let model = checked_model(&caller, model)?;
         Ok(match name {
-            ProviderName::VoyageAi => {
+            Provider::VoyageAi => {
                 let base = self.base(name, &settings, voyage::BASE)?;
                 Arc::new(VoyageEmbedder { caller, model, base })
             }
-            ProviderName::Bedrock => {
+            Provider::Bedrock => {
                 let base = self.amazon_base(&settings)?;
                 let family = Family::of(&model).ok_or_else(|| {
                     let known = "supported are Amazon Titan Embeddings and Cohere Embed 3";
@@ -201,7 +201,7 @@ impl Providers {
                     family,
                 })
             }
-            ProviderName::Ibm => {
+            Provider::Ibm => {
                 let shape = self.shape(&caller, &settings, &model)?;
                 Arc::new(WatsonxEmbedder { caller, model, shape })
             }
@@ -215,7 +215,7 @@ impl Providers {
     /// A model run here; opened ones are kept.
     #[cfg(feature = "local-models")]
     fn local(&self, model: &str) -> Result<Arc<dyn Embedder>> {
-        let name = ProviderName::Local;
+        let name = Provider::Local;
         self.check(name, None)
             .map_err(|missing| setup(name, &missing.message))?;
         let mut kept = self.inner.local.lock().unwrap_or_else(PoisonError::into_inner);
@@ -237,7 +237,7 @@ impl Providers {
     #[expect(clippy::unused_self, reason = "as with the feature")]
     fn local(&self, _: &str) -> Result<Arc<dyn Embedder>> {
         let message = "this program was built without local models (feature local-models)";
-        Err(setup(ProviderName::Local, message))
+        Err(setup(Provider::Local, message))
     }
 
     /// Where and how a server that speaks OpenAI's language is asked.
@@ -245,13 +245,13 @@ impl Providers {
         let name = caller.provider;
         let base = |usual: &str| self.base(name, settings, usual);
         match name {
-            ProviderName::AzureOpenAi => Shape::azure(caller, settings, &base("")?, model),
-            ProviderName::Ibm => Shape::watsonx(caller, settings, &base(watsonx::BASE)?, model),
-            ProviderName::TogetherAi => {
+            Provider::AzureOpenAi => Shape::azure(caller, settings, &base("")?, model),
+            Provider::Ibm => Shape::watsonx(caller, settings, &base(watsonx::BASE)?, model),
+            Provider::TogetherAi => {
                 let base = base("https://api.together.xyz/v1")?;
                 Shape::plain(caller, &base, model, "max_tokens", TOGETHER_BATCH)
             }
-            ProviderName::Custom => Shape::plain(caller, &base("")?, model, "max_tokens", CUSTOM_BATCH),
+            Provider::Custom => Shape::plain(caller, &base("")?, model, "max_tokens", CUSTOM_BATCH),
             _ => {
                 let base = base("https://api.openai.com/v1")?;
                 Shape::plain(caller, &base, model, "max_completion_tokens", 128)
@@ -260,7 +260,7 @@ impl Providers {
     }
 
     /// The base URL without a slash at its end; checked.
-    fn base(&self, name: ProviderName, settings: &ProviderSettings, usual: &str) -> Result<String> {
+    fn base(&self, name: Provider, settings: &ProviderSettings, usual: &str) -> Result<String> {
         let base = settings.base_url.as_deref().unwrap_or(usual).trim();
         let wrong = |why: String| setup(name, &format!("base_url can't be used: {why}"));
         let url = self
@@ -277,11 +277,11 @@ impl Providers {
     fn amazon_base(&self, settings: &ProviderSettings) -> Result<String> {
         let region = amazon_region(settings)?;
         let usual = format!("https://bedrock-runtime.{region}.{}", domain(&region));
-        self.base(ProviderName::Bedrock, settings, &usual)
+        self.base(Provider::Bedrock, settings, &usual)
     }
 
     /// Who sends requests with a key.
-    fn caller(&self, name: ProviderName, key: Option<&Secret>) -> Result<Arc<Caller>> {
+    fn caller(&self, name: Provider, key: Option<&Secret>) -> Result<Arc<Caller>> {
         self.check(name, key).map_err(|missing| setup(name, &missing.message))?;
         if key.is_some() {
             return Ok(Arc::new(self.new_caller(name, key)?));
@@ -295,7 +295,7 @@ impl Providers {
         Ok(caller)
     }
 
-    fn new_caller(&self, name: ProviderName, key: Option<&Secret>) -> Result<Caller> {
+    fn new_caller(&self, name: Provider, key: Option<&Secret>) -> Result<Caller> {
         let settings = self.settings(name);
         let slots = self.inner.slots.get(&name).map(Arc::clone);
         Ok(Caller {
@@ -311,7 +311,7 @@ impl Providers {
         })
     }
 
-    fn client(&self, name: ProviderName, settings: &ProviderSettings) -> Result<Client> {
+    fn client(&self, name: Provider, settings: &ProviderSettings) -> Result<Client> {
         let mut clients = self.inner.clients.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = clients.get(&name) {
             return Ok(client.clone());
@@ -323,16 +323,16 @@ impl Providers {
         Ok(client)
     }
 
-    fn login(&self, name: ProviderName, key: Option<&Secret>, settings: &ProviderSettings) -> Result<Login> {
+    fn login(&self, name: Provider, key: Option<&Secret>, settings: &ProviderSettings) -> Result<Login> {
         let wrong = |error: IdentityError| setup(name, &error.message);
         let key = key.or(settings.api_key.as_ref());
         match (name, key) {
-            (ProviderName::VertexAi, key) => self.google_login(key, settings),
-            (ProviderName::Bedrock, None) => amazon_login(settings),
+            (Provider::VertexAi, key) => self.google_login(key, settings),
+            (Provider::Bedrock, None) => amazon_login(settings),
             (_, None) => Ok(Login::Nobody),
-            (ProviderName::AzureOpenAi, Some(key)) => Login::header("api-key", key).map_err(wrong),
-            (ProviderName::Anthropic, Some(key)) => Login::header("x-api-key", key).map_err(wrong),
-            (ProviderName::Ibm, Some(key)) => {
+            (Provider::AzureOpenAi, Some(key)) => Login::header("api-key", key).map_err(wrong),
+            (Provider::Anthropic, Some(key)) => Login::header("x-api-key", key).map_err(wrong),
+            (Provider::Ibm, Some(key)) => {
                 let uri = settings.iam_url.as_deref().unwrap_or(watsonx::IAM);
                 let checked = self.inner.egress.check_url(uri);
                 checked.map_err(|error| setup(name, &format!("iam_url can't be used: {error}")))?;
@@ -348,7 +348,7 @@ impl Providers {
 
     /// A key, or the text of a key file where the key looks like one or none is given.
     fn google_login(&self, key: Option<&Secret>, settings: &ProviderSettings) -> Result<Login> {
-        let name = ProviderName::VertexAi;
+        let name = Provider::VertexAi;
         let wrong = |error: IdentityError| setup(name, &error.message);
         let (file, setting) = match (key, &settings.service_account_key) {
             (Some(key), _) if key.expose().starts_with('{') => (key, "api_key"),
@@ -367,7 +367,7 @@ impl Providers {
 fn amazon_region(settings: &ProviderSettings) -> Result<String> {
     let region = settings.region.as_deref().unwrap_or_default().trim();
     if !is_region(region) {
-        return Err(setup(ProviderName::Bedrock, "region must be a name like eu-central-1"));
+        return Err(setup(Provider::Bedrock, "region must be a name like eu-central-1"));
     }
     Ok(region.to_owned())
 }
@@ -417,6 +417,6 @@ fn google_place<'a>(caller: &'a Caller, settings: &'a ProviderSettings, base: Op
     })
 }
 
-fn setup(name: ProviderName, message: &str) -> ProviderError {
+fn setup(name: Provider, message: &str) -> ProviderError {
     ProviderError::new(name, ProviderErrorKind::Setup, message)
 }

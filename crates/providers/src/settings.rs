@@ -1,11 +1,12 @@
 //! How providers are reached.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-use crate::ProviderName;
+use crate::{Provider, Usage};
 
 /// A key. Debug text does not show it.
 #[derive(Clone, PartialEq, Eq)]
@@ -38,6 +39,13 @@ impl<'de> Deserialize<'de> for Secret {
     }
 }
 
+impl Serialize for Secret {
+    /// Never the key.
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str("***")
+    }
+}
+
 impl Secret {
     /// A key; blanks around it are dropped, which files and environments add.
     pub fn new(text: impl AsRef<str>) -> Self {
@@ -58,7 +66,7 @@ impl fmt::Debug for Secret {
 
 /// How a provider is reached: the settings `providers.<name>.*`. Those that a provider does not know are
 /// ignored.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProviderSettings {
     /// Where it is, where that is not its public address. For `azure_openai` the resource's endpoint, for
@@ -104,6 +112,27 @@ pub struct ProviderSettings {
     pub runtime_library: Option<PathBuf>,
     /// `ibm`: where keys are exchanged for tokens, where that is not the public address.
     pub iam_url: Option<String>,
+    /// What models cost, by the model's name.
+    pub prices: BTreeMap<String, Price>,
+}
+
+/// What a model costs: units of whatever currency prices are in, for a million tokens. A millionth of a unit
+/// is then what one token costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Price {
+    /// For a million tokens of the input.
+    pub input_per_million: f64,
+    /// For a million tokens of the output.
+    pub output_per_million: f64,
+}
+
+impl Price {
+    /// What so many tokens cost, in millionths of a unit, rounded up.
+    pub fn micros(&self, usage: &Usage) -> i64 {
+        let cost = usage.tokens_in as f64 * self.input_per_million + usage.tokens_out as f64 * self.output_per_million;
+        cost.ceil().clamp(0.0, 9e15) as i64
+    }
 }
 
 impl Default for ProviderSettings {
@@ -129,6 +158,7 @@ impl Default for ProviderSettings {
             model_dir: None,
             runtime_library: None,
             iam_url: None,
+            prices: BTreeMap::new(),
         }
     }
 }
@@ -136,44 +166,44 @@ impl Default for ProviderSettings {
 impl ProviderSettings {
     /// Fills what is not set from the variables that the provider's own tools read.
     #[must_use]
-    pub fn with_usual_variables(mut self, name: ProviderName, env: &dyn Fn(&str) -> Option<String>) -> Self {
+    pub fn with_usual_variables(mut self, name: Provider, env: &dyn Fn(&str) -> Option<String>) -> Self {
         let first = |names: &[&str]| {
             let mut found = names.iter().filter_map(|name| env(name));
             found.find(|value| !value.trim().is_empty())
         };
         let secret = |names: &[&str]| first(names).map(Secret::new);
         match name {
-            ProviderName::OpenAi => {
+            Provider::OpenAi => {
                 self.api_key = self.api_key.or_else(|| secret(&["OPENAI_API_KEY"]));
                 self.base_url = self.base_url.or_else(|| first(&["OPENAI_BASE_URL"]));
             }
-            ProviderName::AzureOpenAi => {
+            Provider::AzureOpenAi => {
                 self.api_key = self.api_key.or_else(|| secret(&["AZURE_OPENAI_API_KEY"]));
                 self.base_url = self.base_url.or_else(|| first(&["AZURE_OPENAI_ENDPOINT"]));
                 let version = || first(&["AZURE_OPENAI_API_VERSION", "OPENAI_API_VERSION"]);
                 self.api_version = self.api_version.or_else(version);
             }
-            ProviderName::Anthropic => {
+            Provider::Anthropic => {
                 self.api_key = self.api_key.or_else(|| secret(&["ANTHROPIC_API_KEY"]));
                 self.base_url = self.base_url.or_else(|| first(&["ANTHROPIC_BASE_URL"]));
             }
-            ProviderName::Bedrock => self = self.amazon(&first),
-            ProviderName::VertexAi => self = self.google(&first),
-            ProviderName::VoyageAi => {
+            Provider::Bedrock => self = self.amazon(&first),
+            Provider::VertexAi => self = self.google(&first),
+            Provider::VoyageAi => {
                 self.api_key = self.api_key.or_else(|| secret(&["VOYAGE_API_KEY", "VOYAGEAI_API_KEY"]));
             }
-            ProviderName::TogetherAi => {
+            Provider::TogetherAi => {
                 self.api_key = self
                     .api_key
                     .or_else(|| secret(&["TOGETHER_API_KEY", "TOGETHERAI_API_KEY"]));
             }
-            ProviderName::Ibm => {
+            Provider::Ibm => {
                 self.api_key = self.api_key.or_else(|| secret(&["WATSONX_API_KEY", "WATSONX_APIKEY"]));
                 self.base_url = self.base_url.or_else(|| first(&["WATSONX_URL"]));
                 self.project = self.project.or_else(|| first(&["WATSONX_PROJECT_ID"]));
                 self.space_id = self.space_id.or_else(|| first(&["WATSONX_SPACE_ID"]));
             }
-            ProviderName::Custom | ProviderName::Local => {}
+            Provider::Custom | Provider::Local => {}
         }
         self
     }
@@ -223,20 +253,20 @@ mod tests {
         };
         let read = |name, settings: ProviderSettings| settings.with_usual_variables(name, &env);
         let key = |settings: &ProviderSettings| settings.api_key.as_ref().map(|key| key.expose().to_owned());
-        let open = read(ProviderName::OpenAi, ProviderSettings::default());
+        let open = read(Provider::OpenAi, ProviderSettings::default());
         assert_eq!(key(&open).as_deref(), Some("OPENAI_API_KEY"));
         assert!(!format!("{open:?}").contains("OPENAI_API_KEY"));
         let mine = ProviderSettings {
             api_key: Some(Secret::new("mine")),
             ..ProviderSettings::default()
         };
-        assert_eq!(key(&read(ProviderName::OpenAi, mine.clone())).as_deref(), Some("mine"));
-        let gemini = read(ProviderName::VertexAi, ProviderSettings::default());
+        assert_eq!(key(&read(Provider::OpenAi, mine.clone())).as_deref(), Some("mine"));
+        let gemini = read(Provider::VertexAi, ProviderSettings::default());
         assert_eq!(gemini.base_url.as_deref(), Some(crate::wire::gemini::GEMINI_API));
-        assert_eq!(read(ProviderName::VertexAi, mine.clone()).base_url, None);
-        let bedrock = read(ProviderName::Bedrock, ProviderSettings::default());
+        assert_eq!(read(Provider::VertexAi, mine.clone()).base_url, None);
+        let bedrock = read(Provider::Bedrock, ProviderSettings::default());
         assert!(bedrock.access_key_id.is_some() && bedrock.secret_access_key.is_some());
-        assert_eq!(read(ProviderName::Bedrock, mine).access_key_id, None);
-        assert_eq!(read(ProviderName::Ibm, ProviderSettings::default()).base_url, None);
+        assert_eq!(read(Provider::Bedrock, mine).access_key_id, None);
+        assert_eq!(read(Provider::Ibm, ProviderSettings::default()).base_url, None);
     }
 }

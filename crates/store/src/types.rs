@@ -126,6 +126,8 @@ pub struct NewFile {
     pub size: u64,
     /// Where its bytes are.
     pub input: FileInput,
+    /// The file of the job it retries, whose checkpoint it goes on from.
+    pub resumes: Option<FileId>,
 }
 
 /// Where a file's bytes are.

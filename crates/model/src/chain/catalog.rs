@@ -12,10 +12,15 @@ use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
+use super::NODE_KEY;
 use crate::provider::Provider;
 
 pub use embed::embed_limits;
 pub(super) use prompter::task_of;
+
+/// What the setting [`NODE_KEY`] does.
+const OWN_KEY: &str =
+    "A key for the provider instead of the server's. It is encrypted where it is kept and never shown.";
 
 /// One kind of node.
 #[derive(Clone, Debug)]
@@ -94,6 +99,11 @@ pub fn catalog() -> &'static [NodeEntry] {
         entries.extend(chunk::entries());
         entries.extend(extract::entries());
         entries.extend(embed::entries());
+        for entry in entries.iter_mut().filter(|entry| !entry.providers.is_empty()) {
+            if entry.setting(NODE_KEY).is_none() && entry.subtype != "local" {
+                entry.settings.push(setting(NODE_KEY, Takes::Text, OWN_KEY));
+            }
+        }
         entries
     })
 }

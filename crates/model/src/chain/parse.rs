@@ -142,6 +142,7 @@ fn parse_node(item: &Value, at: &[Value], available: &Available) -> Result<(Node
                     kind,
                     subtype,
                     work,
+                    sealed_key: None,
                 },
                 spec,
             ))

@@ -21,7 +21,7 @@ pub(crate) use self::answer::Answer;
 use self::answer::{Unread, read_body, refused, request_id};
 pub(crate) use self::login::{AwsKeys, Login};
 use self::retry::{Retry, retry_after};
-use crate::{ProviderError, ProviderErrorKind, ProviderName, Result, Usage};
+use crate::{Provider, ProviderError, ProviderErrorKind, Result, Usage};
 
 /// What is asked: a JSON body posted to a URL.
 #[derive(Clone)]
@@ -51,7 +51,7 @@ pub(crate) struct Outcome<T> {
 
 /// Who sends a provider's requests with one key.
 pub(crate) struct Caller {
-    pub(crate) provider: ProviderName,
+    pub(crate) provider: Provider,
     pub(crate) client: Client,
     pub(crate) egress: Egress,
     pub(crate) login: Login,

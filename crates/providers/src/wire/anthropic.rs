@@ -12,7 +12,7 @@ use url::Url;
 use super::openai::number;
 use super::{CHAT_BYTES, check_chat};
 use crate::caller::{Answer, Call, Caller};
-use crate::{Chat, ChatAnswer, ChatRequest, Finish, Message, Part, ProviderName, Result, Role, Usage};
+use crate::{Chat, ChatAnswer, ChatRequest, Finish, Message, Part, Provider, Result, Role, Usage};
 
 /// Where it is.
 pub(crate) const BASE: &str = "https://api.anthropic.com";
@@ -31,7 +31,7 @@ pub(crate) struct AnthropicChat {
 
 #[async_trait]
 impl Chat for AnthropicChat {
-    fn provider(&self) -> ProviderName {
+    fn provider(&self) -> Provider {
         self.caller.provider
     }
 

@@ -11,7 +11,7 @@ use super::openai::number;
 use super::{CHAT_BYTES, check_chat, encode, url};
 use crate::caller::{Answer, Call, Caller};
 use crate::{
-    Chat, ChatAnswer, ChatRequest, Finish, Message, Part, ProviderErrorKind, ProviderName, Result, Role, Usage, schema,
+    Chat, ChatAnswer, ChatRequest, Finish, Message, Part, Provider, ProviderErrorKind, Result, Role, Usage, schema,
 };
 
 /// Where the Gemini API is.
@@ -73,7 +73,7 @@ impl Place<'_> {
 
 #[async_trait]
 impl Chat for GeminiChat {
-    fn provider(&self) -> ProviderName {
+    fn provider(&self) -> Provider {
         self.caller.provider
     }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::openai::{Item, in_order};
 use super::{check_batch, checked_vectors, limits, url};
 use crate::caller::{Answer, Call, Caller};
-use crate::{EmbedLimits, Embedded, Embedder, ProviderName, Purpose, Result, Usage};
+use crate::{EmbedLimits, Embedded, Embedder, Provider, Purpose, Result, Usage};
 
 /// Where it is.
 pub(crate) const BASE: &str = "https://api.voyageai.com/v1";
@@ -28,7 +28,7 @@ pub(crate) struct VoyageEmbedder {
 
 #[async_trait]
 impl Embedder for VoyageEmbedder {
-    fn provider(&self) -> ProviderName {
+    fn provider(&self) -> Provider {
         self.caller.provider
     }
 

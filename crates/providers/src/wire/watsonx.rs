@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::openai::Shape;
 use super::{check_batch, checked_vectors, limits};
 use crate::caller::{Answer, Call, Caller};
-use crate::{EmbedLimits, Embedded, Embedder, ProviderName, Purpose, Result, Usage};
+use crate::{EmbedLimits, Embedded, Embedder, Provider, Purpose, Result, Usage};
 
 /// Where keys are exchanged for tokens.
 pub(crate) const IAM: &str = "https://iam.cloud.ibm.com/identity/token";
@@ -28,7 +28,7 @@ pub(crate) struct WatsonxEmbedder {
 
 #[async_trait]
 impl Embedder for WatsonxEmbedder {
-    fn provider(&self) -> ProviderName {
+    fn provider(&self) -> Provider {
         self.caller.provider
     }
 

@@ -1,6 +1,6 @@
 //! Anthropic.
 
-use docmill_providers::{Finish, ProviderName};
+use docmill_providers::{Finish, Provider};
 use serde_json::json;
 
 use crate::double::{Double, KEY, PNG, Reply, full, providers, schema_value, settings, simple};
@@ -49,9 +49,9 @@ async fn messages_hold_what_the_reference_defines() {
     .await;
     for base in ["", "/v1"] {
         let settings = settings(&format!("{}{base}", double.url));
-        let providers = providers(ProviderName::Anthropic, settings);
+        let providers = providers(Provider::Anthropic, settings);
         let chat = providers
-            .chat(ProviderName::Anthropic, "claude-sonnet-4-20250514", None)
+            .chat(Provider::Anthropic, "claude-sonnet-4-20250514", None)
             .unwrap();
         let answer = chat.complete(&full()).await.unwrap();
         assert_eq!(
@@ -81,8 +81,8 @@ async fn text_alone_asks_for_nothing_more() {
         })))
     })
     .await;
-    let providers = providers(ProviderName::Anthropic, settings(&double.url));
-    let chat = providers.chat(ProviderName::Anthropic, "claude", None).unwrap();
+    let providers = providers(Provider::Anthropic, settings(&double.url));
+    let chat = providers.chat(Provider::Anthropic, "claude", None).unwrap();
     for finish in [Finish::Complete, Finish::Length, Finish::Refused, Finish::Other] {
         let answer = chat.complete(&simple("x")).await.unwrap();
         assert_eq!((answer.text.as_str(), answer.finish), ("ab", finish));

@@ -1,6 +1,6 @@
 //! Amazon Bedrock. The signature is checked by an implementation of its own.
 
-use docmill_providers::{Finish, ProviderErrorKind, ProviderName, ProviderSettings, Purpose, Secret, embed_all};
+use docmill_providers::{Finish, Provider, ProviderErrorKind, ProviderSettings, Purpose, Secret, embed_all};
 use ring::hmac;
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -9,7 +9,7 @@ use crate::double::{
     Asked, Double, KEY, PNG, Reply, full, in_order, providers, schema_value, settings, simple, texts, vector,
 };
 
-const NAME: ProviderName = ProviderName::Bedrock;
+const NAME: Provider = Provider::Bedrock;
 const SECRET: &str = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
 const TOKEN: &str = "session-token-that-is-secret";
 

@@ -12,7 +12,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use docmill_egress::{Egress, Policy};
 use docmill_providers::{
-    ChatRequest, Image, ImageType, JsonSchema, Message, Part, ProviderName, ProviderSettings, Providers, Secret,
+    ChatRequest, Image, ImageType, JsonSchema, Message, Part, Provider, ProviderSettings, Providers, Secret,
 };
 use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
@@ -231,7 +231,7 @@ pub(crate) fn settings(base_url: &str) -> ProviderSettings {
     }
 }
 
-pub(crate) fn providers(name: ProviderName, settings: ProviderSettings) -> Providers {
+pub(crate) fn providers(name: Provider, settings: ProviderSettings) -> Providers {
     Providers::new(egress(), BTreeMap::from([(name, settings)]))
 }
 

@@ -2,13 +2,13 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use docmill_providers::{Finish, ProviderErrorKind, ProviderName, ProviderSettings, Secret};
+use docmill_providers::{Finish, Provider, ProviderErrorKind, ProviderSettings, Secret};
 use ring::signature::{KeyPair, RSA_PKCS1_2048_8192_SHA256, RsaKeyPair, UnparsedPublicKey};
 use serde_json::{Value, json};
 
 use crate::double::{Asked, Double, KEY, PNG, Reply, full, providers, settings, simple};
 
-const NAME: ProviderName = ProviderName::VertexAi;
+const NAME: Provider = Provider::VertexAi;
 
 /// The body of [`full`] as the reference of `generateContent` has it.
 fn body(asked: &Asked) -> Result<Reply, String> {

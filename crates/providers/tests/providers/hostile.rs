@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use docmill_providers::{
-    Chat, ProviderError, ProviderErrorKind, ProviderName, ProviderSettings, Purpose, Result, embed_all,
+    Chat, Provider, ProviderError, ProviderErrorKind, ProviderSettings, Purpose, Result, embed_all,
 };
 use futures_util::future::join_all;
 use serde_json::json;
@@ -14,7 +14,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::double::{Double, KEY, Reply, providers, settings, simple, texts, vector};
 
-const NAME: ProviderName = ProviderName::Custom;
+const NAME: Provider = Provider::Custom;
 
 fn chat(settings: ProviderSettings) -> Arc<dyn Chat> {
     providers(NAME, settings).chat(NAME, "m", None).unwrap()

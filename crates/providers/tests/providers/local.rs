@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use docmill_providers::{ProviderErrorKind, ProviderName, ProviderSettings, Providers, Purpose, embed_all};
+use docmill_providers::{Provider, ProviderErrorKind, ProviderSettings, Providers, Purpose, embed_all};
 use serde_json::{Value, json};
 
 use crate::double::egress;
 
-const NAME: ProviderName = ProviderName::Local;
+const NAME: Provider = Provider::Local;
 
 /// A field of a protocol buffer that holds bytes.
 fn field(number: u8, bytes: &[u8]) -> Vec<u8> {

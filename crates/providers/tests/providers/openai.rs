@@ -1,7 +1,7 @@
 //! OpenAI, Azure, Together AI and servers of one's own.
 
 use docmill_providers::{
-    Chat, Finish, ImageType, ProviderErrorKind, ProviderName, ProviderSettings, Purpose, Usage, embed_all,
+    Chat, Finish, ImageType, Provider, ProviderErrorKind, ProviderSettings, Purpose, Usage, embed_all,
 };
 use serde_json::{Value, json};
 
@@ -78,10 +78,10 @@ async fn openai_chats() {
     })
     .await;
     let settings = settings(&format!("{}/v1/", double.url));
-    let chat = providers(ProviderName::OpenAi, settings).chat(ProviderName::OpenAi, "gpt-4o", None);
+    let chat = providers(Provider::OpenAi, settings).chat(Provider::OpenAi, "gpt-4o", None);
     let chat = chat.unwrap();
     asks_for_graph(chat.as_ref()).await;
-    assert_eq!((chat.provider(), chat.model()), (ProviderName::OpenAi, "gpt-4o"));
+    assert_eq!((chat.provider(), chat.model()), (Provider::OpenAi, "gpt-4o"));
 }
 
 #[tokio::test]
@@ -94,14 +94,14 @@ async fn models_that_reason_get_no_temperature() {
         Ok(completion())
     })
     .await;
-    let providers = providers(ProviderName::OpenAi, settings(&double.url));
-    let chat = providers.chat(ProviderName::OpenAi, "gpt-5-mini-2025-08-07", None);
+    let providers = providers(Provider::OpenAi, settings(&double.url));
+    let chat = providers.chat(Provider::OpenAi, "gpt-5-mini-2025-08-07", None);
     asks_for_graph(chat.unwrap().as_ref()).await;
 }
 
 #[tokio::test]
 async fn azure_names_the_deployment_in_the_path() {
-    let name = ProviderName::AzureOpenAi;
+    let name = Provider::AzureOpenAi;
     let double = Double::start(|asked, _| {
         let key = [("api-key", KEY)];
         if asked.path.starts_with("/openai/v1/") {
@@ -130,9 +130,9 @@ async fn azure_names_the_deployment_in_the_path() {
 #[tokio::test]
 async fn together_and_own_servers_take_max_tokens() {
     for (name, key) in [
-        (ProviderName::TogetherAi, true),
-        (ProviderName::Custom, true),
-        (ProviderName::Custom, false),
+        (Provider::TogetherAi, true),
+        (Provider::Custom, true),
+        (Provider::Custom, false),
     ] {
         let double = Double::start(move |asked, _| {
             let bearer = bearer();
@@ -169,8 +169,8 @@ async fn refusals_and_cut_answers_are_told() {
         (said(json!("x"), Value::Null, "unheard_of"), Finish::Other, "x"),
     ] {
         let double = Double::start(move |_, _| Ok(Reply::status(200, body.clone()))).await;
-        let providers = providers(ProviderName::Custom, settings(&double.url));
-        let chat = providers.chat(ProviderName::Custom, "m", None).unwrap();
+        let providers = providers(Provider::Custom, settings(&double.url));
+        let chat = providers.chat(Provider::Custom, "m", None).unwrap();
         let answer = chat.complete(&simple("x")).await.unwrap();
         assert_eq!(
             (answer.finish, answer.text.as_str(), answer.model.as_str()),
@@ -209,23 +209,17 @@ fn embeddings(asked: &Asked, dims: usize, most: usize) -> Result<Reply, String> 
 #[tokio::test]
 async fn texts_are_embedded_in_batches_and_in_order() {
     for (name, model, dims, most, path) in [
+        (Provider::OpenAi, "text-embedding-3-small", 1_536, 128, "/embeddings"),
+        (Provider::Custom, "bge", 8, 32, "/embeddings"),
         (
-            ProviderName::OpenAi,
-            "text-embedding-3-small",
-            1_536,
-            128,
-            "/embeddings",
-        ),
-        (ProviderName::Custom, "bge", 8, 32, "/embeddings"),
-        (
-            ProviderName::TogetherAi,
+            Provider::TogetherAi,
             "togethercomputer/m2-bert-80M-32k-retrieval",
             768,
             64,
             "/embeddings",
         ),
         (
-            ProviderName::AzureOpenAi,
+            Provider::AzureOpenAi,
             "text-embedding-3-large",
             3_072,
             128,
@@ -235,7 +229,7 @@ async fn texts_are_embedded_in_batches_and_in_order() {
         let double = Double::start(move |asked, _| {
             let bearer = bearer();
             match name {
-                ProviderName::AzureOpenAi => asked.is(path, "api-version=2024-10-21", &[("api-key", KEY)])?,
+                Provider::AzureOpenAi => asked.is(path, "api-version=2024-10-21", &[("api-key", KEY)])?,
                 _ => asked.is(path, "", &[("authorization", &bearer)])?,
             }
             embeddings(asked, dims, most)
@@ -257,9 +251,9 @@ async fn texts_are_embedded_in_batches_and_in_order() {
 #[tokio::test]
 async fn texts_too_long_are_refused_before_anything_is_paid() {
     let double = Double::start(|_, _| Err("nobody may ask".into())).await;
-    let providers = providers(ProviderName::OpenAi, settings(&double.url));
+    let providers = providers(Provider::OpenAi, settings(&double.url));
     let embedder = providers
-        .embedder(ProviderName::OpenAi, "text-embedding-3-small", None)
+        .embedder(Provider::OpenAi, "text-embedding-3-small", None)
         .unwrap();
     let long = vec!["a".into(), "é".repeat(28_673)];
     let error = embed_all(embedder.as_ref(), &long, Purpose::Document)
@@ -282,7 +276,7 @@ async fn texts_too_long_are_refused_before_anything_is_paid() {
 #[tokio::test]
 async fn images_too_large_are_refused_before_anything_is_paid() {
     let double = Double::start(|_, _| Err("nobody may ask".into())).await;
-    let name = ProviderName::Anthropic;
+    let name = Provider::Anthropic;
     let chat = providers(
         name,
         ProviderSettings {

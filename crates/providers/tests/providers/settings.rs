@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use docmill_egress::{Egress, Policy};
 use docmill_providers::{
-    EMBEDDING_MODELS, ProviderErrorKind, ProviderName, ProviderSettings, Providers, Secret, embedding_model,
+    EMBEDDING_MODELS, Provider, ProviderErrorKind, ProviderSettings, Providers, Secret, embedding_model,
 };
 
 use crate::double::{KEY, egress, settings};
@@ -13,16 +13,16 @@ use crate::double::{KEY, egress, settings};
 fn a_provider_without_credentials_names_the_setting() {
     let providers = Providers::new(egress(), BTreeMap::new());
     for (name, setting) in [
-        (ProviderName::OpenAi, "api_key"),
-        (ProviderName::AzureOpenAi, "base_url"),
-        (ProviderName::Anthropic, "api_key"),
-        (ProviderName::Bedrock, "region"),
-        (ProviderName::VertexAi, "api_key"),
-        (ProviderName::VoyageAi, "api_key"),
-        (ProviderName::TogetherAi, "api_key"),
-        (ProviderName::Ibm, "project"),
-        (ProviderName::Custom, "base_url"),
-        (ProviderName::Local, "model_dir"),
+        (Provider::OpenAi, "api_key"),
+        (Provider::AzureOpenAi, "base_url"),
+        (Provider::Anthropic, "api_key"),
+        (Provider::Bedrock, "region"),
+        (Provider::VertexAi, "api_key"),
+        (Provider::VoyageAi, "api_key"),
+        (Provider::TogetherAi, "api_key"),
+        (Provider::Ibm, "project"),
+        (Provider::Custom, "base_url"),
+        (Provider::Local, "model_dir"),
     ] {
         let missing = providers.check(name, None).unwrap_err();
         assert_eq!((missing.provider, missing.setting), (name, setting));
@@ -35,16 +35,16 @@ fn a_provider_without_credentials_names_the_setting() {
             (ProviderErrorKind::Setup, &missing.message)
         );
     }
-    let missing = providers.check(ProviderName::OpenAi, None).unwrap_err();
+    let missing = providers.check(Provider::OpenAi, None).unwrap_err();
     assert_eq!(
         missing.message,
         "provider openai has no credentials: set providers.openai.api_key (DOCMILL_PROVIDERS__OPENAI__API_KEY)"
     );
     // A node's own key does.
-    assert_eq!(providers.check(ProviderName::OpenAi, Some(&Secret::new("k"))), Ok(()));
+    assert_eq!(providers.check(Provider::OpenAi, Some(&Secret::new("k"))), Ok(()));
     assert!(
         providers
-            .chat(ProviderName::Anthropic, "m", Some(&Secret::new("k")))
+            .chat(Provider::Anthropic, "m", Some(&Secret::new("k")))
             .is_ok()
     );
 }
@@ -54,9 +54,9 @@ fn bedrock_needs_whole_credentials_or_leave_to_use_the_machines() {
     let check = |settings: ProviderSettings| {
         let region = Some("us-east-1".to_owned());
         let settings = ProviderSettings { region, ..settings };
-        let providers = Providers::new(egress(), BTreeMap::from([(ProviderName::Bedrock, settings)]));
+        let providers = Providers::new(egress(), BTreeMap::from([(Provider::Bedrock, settings)]));
         providers
-            .check(ProviderName::Bedrock, None)
+            .check(Provider::Bedrock, None)
             .map_err(|missing| missing.setting)
     };
     assert_eq!(check(ProviderSettings::default()), Err("access_key_id"));
@@ -79,7 +79,7 @@ fn bedrock_needs_whole_credentials_or_leave_to_use_the_machines() {
 
 #[test]
 fn settings_that_cannot_work_are_refused_at_once() {
-    let refused = |name: ProviderName, settings: ProviderSettings, model: &str| {
+    let refused = |name: Provider, settings: ProviderSettings, model: &str| {
         let providers = Providers::new(egress(), BTreeMap::from([(name, settings)]));
         let error = providers.chat(name, model, None).unwrap_err();
         assert_eq!(error.kind, ProviderErrorKind::Setup);
@@ -94,32 +94,32 @@ fn settings_that_cannot_work_are_refused_at_once() {
         "http://127.0.0.1/?a=b",
         "https://u:p@example.com/",
     ] {
-        let message = refused(ProviderName::Custom, settings(base), "m");
+        let message = refused(Provider::Custom, settings(base), "m");
         assert!(message.starts_with("base_url can't be used"), "{message}");
     }
     for model in ["", " ", "a b", "a\nb", "..", &"x".repeat(3_000)] {
-        let message = refused(ProviderName::Custom, settings(good), model);
+        let message = refused(Provider::Custom, settings(good), model);
         assert!(message.contains("model's name"), "{message}");
     }
     let mut broken = settings(good);
     broken.api_key = Some(Secret::new(format!("{KEY}\nx: y")));
-    assert!(refused(ProviderName::OpenAi, broken.clone(), "m").contains("line break"));
+    assert!(refused(Provider::OpenAi, broken.clone(), "m").contains("line break"));
     broken.api_key = Some(Secret::new(KEY));
     broken.region = Some("evil.example/".into());
-    assert!(refused(ProviderName::Bedrock, broken, "m").contains("region"));
+    assert!(refused(Provider::Bedrock, broken, "m").contains("region"));
     let file = ProviderSettings {
         api_key: None,
         service_account_key: Some(Secret::new("{}")),
         ..settings(good)
     };
-    assert!(refused(ProviderName::VertexAi, file, "m").contains("has no `type`"));
+    assert!(refused(Provider::VertexAi, file, "m").contains("has no `type`"));
 }
 
 #[tokio::test]
 async fn the_guard_holds_for_providers() {
-    let custom = BTreeMap::from([(ProviderName::Custom, settings("https://127.0.0.1:9999/v1"))]);
+    let custom = BTreeMap::from([(Provider::Custom, settings("https://127.0.0.1:9999/v1"))]);
     let providers = Providers::new(Egress::new(Policy::default()), custom);
-    let error = providers.chat(ProviderName::Custom, "m", None).unwrap_err();
+    let error = providers.chat(Provider::Custom, "m", None).unwrap_err();
     assert_eq!(error.kind, ProviderErrorKind::Setup);
     assert!(error.message.contains("loopback"), "{error}");
 }

@@ -1,11 +1,11 @@
 //! Voyage AI.
 
-use docmill_providers::{ProviderErrorKind, ProviderName, Purpose, embed_all};
+use docmill_providers::{Provider, ProviderErrorKind, Purpose, embed_all};
 use serde_json::{Value, json};
 
 use crate::double::{Double, KEY, Reply, in_order, providers, settings, texts, vector};
 
-const NAME: ProviderName = ProviderName::VoyageAi;
+const NAME: Provider = Provider::VoyageAi;
 
 #[tokio::test]
 async fn texts_are_embedded_for_what_they_are() {

@@ -1,13 +1,13 @@
 //! IBM watsonx.ai.
 
-use docmill_providers::{Finish, ProviderErrorKind, ProviderName, ProviderSettings, Purpose, embed_all};
+use docmill_providers::{Finish, Provider, ProviderErrorKind, ProviderSettings, Purpose, embed_all};
 use serde_json::{Value, json};
 
 use crate::double::{
     Asked, Double, KEY, PNG, Reply, full, in_order, providers, schema_value, settings, simple, texts, vector,
 };
 
-const NAME: ProviderName = ProviderName::Ibm;
+const NAME: Provider = Provider::Ibm;
 const BEARER: (&str, &str) = ("authorization", "Bearer iam-token-secret");
 
 fn token(asked: &Asked) -> Result<Reply, String> {

@@ -115,10 +115,11 @@ fn altered(path: &Path, version: i64) -> StoreError {
 }
 
 /// The schema's versions, from 1: what each is for, and its statements. A released one never changes.
-pub(super) const VERSIONS: [(&str, &str); 3] = [
+pub(super) const VERSIONS: [(&str, &str); 4] = [
     ("initial", include_str!("../../migrations/sqlite/0001_initial.sql")),
     ("workflows", include_str!("../../migrations/sqlite/0002_workflows.sql")),
     ("channels", include_str!("../../migrations/sqlite/0003_channels.sql")),
+    ("paid", include_str!("../../migrations/sqlite/0004_paid.sql")),
 ];
 
 pub(super) fn migrator(versions: &[(&'static str, &'static str)]) -> Migrator {

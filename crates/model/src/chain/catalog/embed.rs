@@ -47,7 +47,6 @@ pub(super) fn entries() -> Vec<NodeEntry> {
         Provider::VoyageAi,
         Provider::Ibm,
         Provider::OpenAi,
-        Provider::VertexAi,
         Provider::Custom,
         Provider::Local,
     ];

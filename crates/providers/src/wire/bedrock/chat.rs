@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::super::openai::number;
 use super::super::{CHAT_BYTES, check_chat, encode, url};
 use crate::caller::{Answer, Call, Caller};
-use crate::{Chat, ChatAnswer, ChatRequest, Finish, ImageType, Message, Part, ProviderName, Result, Role, Usage};
+use crate::{Chat, ChatAnswer, ChatRequest, Finish, ImageType, Message, Part, Provider, Result, Role, Usage};
 
 /// Most bytes of an image.
 const LARGEST_IMAGE: usize = 3_932_160;
@@ -25,7 +25,7 @@ pub(crate) struct BedrockChat {
 
 #[async_trait]
 impl Chat for BedrockChat {
-    fn provider(&self) -> ProviderName {
+    fn provider(&self) -> Provider {
         self.caller.provider
     }
 

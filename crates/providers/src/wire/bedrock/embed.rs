@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::super::{check_batch, checked_vectors, encode, limits, url};
 use crate::caller::{Answer, Call, Caller};
-use crate::{EmbedLimits, Embedded, Embedder, ProviderName, Purpose, Result, Usage};
+use crate::{EmbedLimits, Embedded, Embedder, Provider, Purpose, Result, Usage};
 
 /// A model of Bedrock that embeds.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ impl Family {
 
 #[async_trait]
 impl Embedder for BedrockEmbedder {
-    fn provider(&self) -> ProviderName {
+    fn provider(&self) -> Provider {
         self.caller.provider
     }
 

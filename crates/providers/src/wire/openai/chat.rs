@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::super::{CHAT_BYTES, check_chat};
 use super::Shape;
 use crate::caller::{Answer, Call, Caller};
-use crate::{Chat, ChatAnswer, ChatRequest, Finish, Message, Part, ProviderName, Result, Role};
+use crate::{Chat, ChatAnswer, ChatRequest, Finish, Message, Part, Provider, Result, Role};
 
 /// Most bytes of an image.
 const LARGEST_IMAGE: usize = 20 << 20;
@@ -24,7 +24,7 @@ pub(crate) struct OpenAiChat {
 
 #[async_trait]
 impl Chat for OpenAiChat {
-    fn provider(&self) -> ProviderName {
+    fn provider(&self) -> Provider {
         self.caller.provider
     }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::super::{check_batch, checked_vectors, limits};
 use super::Shape;
 use crate::caller::{Answer, Call, Caller};
-use crate::{EmbedLimits, Embedded, Embedder, ProviderName, Purpose, Result, Usage};
+use crate::{EmbedLimits, Embedded, Embedder, Provider, Purpose, Result, Usage};
 
 /// Most characters of a batch: far fewer tokens than the 300,000 that OpenAI takes at once.
 const BATCH_CHARS: usize = 200_000;
@@ -24,7 +24,7 @@ pub(crate) struct OpenAiEmbedder {
 
 #[async_trait]
 impl Embedder for OpenAiEmbedder {
-    fn provider(&self) -> ProviderName {
+    fn provider(&self) -> Provider {
         self.caller.provider
     }
 
