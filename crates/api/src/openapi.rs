@@ -7,7 +7,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::App;
-use crate::routes::{connectors, destinations, events, jobs, output, service, sources, templates, workflows};
+use crate::routes::{connectors, destinations, events, jobs, nodes, output, service, sources, templates, workflows};
 
 #[derive(utoipa::OpenApi)]
 #[openapi(info(title = "docmill", description = "Turns documents into structured JSON."))]
@@ -34,6 +34,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(destinations::get, destinations::update, destinations::delete))
         .routes(routes!(destinations::start_check, destinations::check))
         .routes(routes!(connectors::types))
+        .routes(routes!(nodes::list))
         .routes(routes!(templates::list))
         .routes(routes!(templates::get))
         .routes(routes!(service::limits))

@@ -4,6 +4,7 @@ pub(crate) mod connectors;
 pub(crate) mod destinations;
 pub(crate) mod events;
 pub(crate) mod jobs;
+pub(crate) mod nodes;
 pub(crate) mod output;
 pub(crate) mod service;
 pub(crate) mod sources;

@@ -83,6 +83,7 @@ async fn the_operations_are_these() {
         "GET /limits",
         "GET /livez",
         "GET /metrics",
+        "GET /nodes",
         "GET /readyz",
         "GET /sources",
         "GET /sources/{source_id}",

@@ -1,6 +1,7 @@
 //! Tests of the whole program: the real binary, real files, real connections.
 
 mod access;
+mod chain;
 mod cli;
 mod clock;
 mod connectors;
