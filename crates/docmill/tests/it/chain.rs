@@ -133,7 +133,11 @@ async fn pictures_tables_entities_chunks_and_vectors() {
         chunks[0]
     );
     // The chunker writes tables without what is no cell.
-    let plain = html.replace("<thead>", "").replace("</thead>", "").replace("<tbody>", "").replace("</tbody>", "");
+    let plain = html
+        .replace("<thead>", "")
+        .replace("</thead>", "")
+        .replace("<tbody>", "")
+        .replace("</tbody>", "");
     let plain = plain.replace("th>", "td>");
     assert_eq!(chunks[1]["metadata"]["text_as_html"], plain);
 

@@ -2,6 +2,7 @@
 
 mod access;
 mod chain;
+mod chain_failures;
 mod cli;
 mod clock;
 mod connectors;
