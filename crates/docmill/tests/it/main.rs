@@ -3,6 +3,7 @@
 mod access;
 mod chain;
 mod chain_failures;
+mod chain_nodes;
 mod cli;
 mod clock;
 mod connectors;
