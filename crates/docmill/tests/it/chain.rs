@@ -127,6 +127,10 @@ async fn pictures_tables_entities_chunks_and_vectors() {
         .map(|chunk| text(&chunk["type"]))
         .collect();
     assert_eq!(kinds, ["CompositeElement", "Table"]);
+    assert_eq!(
+        &chunks[0]["metadata"]["entities"], entities,
+        "those of its elements, each once"
+    );
     assert!(
         text(&chunks[0]["metadata"]["orig_elements"]).starts_with("eJ"),
         "{}",

@@ -115,7 +115,10 @@ fn metadata_is_consolidated_field_by_field() {
     m.sent_to = vec!["one".into()];
     m.image_base64 = Some("AAAA".into());
     m.enrichment_origins = json!({"text": [{"provider": "p"}]}).as_object().unwrap().clone();
-    m.extra = json!({"custom": 1}).as_object().unwrap().clone();
+    m.extra = json!({"custom": 1, "entities": {"items": [{"entity": "A"}, {"entity": "B"}], "relationships": []}})
+        .as_object()
+        .unwrap()
+        .clone();
     let mut second = prose("b").on_page(4);
     let m = &mut second.metadata;
     m.filename = Some("f.pdf".into());
@@ -127,7 +130,11 @@ fn metadata_is_consolidated_field_by_field() {
         .as_object()
         .unwrap()
         .clone();
-    m.extra = json!({"table_as_cells": [{"x": 0}]}).as_object().unwrap().clone();
+    m.extra = json!({"table_as_cells": [{"x": 0}],
+        "entities": {"items": [{"entity": "B"}, {"entity": "C"}], "relationships": [{"from": "B", "to": "C"}]}})
+    .as_object()
+    .unwrap()
+    .clone();
 
     let mut options = by_character(500);
     options.include_orig_elements = false;
@@ -146,6 +153,8 @@ fn metadata_is_consolidated_field_by_field() {
             "enrichment_origins": {"text": [{"provider": "p"}, {"provider": "q"}], "x": [{"provider": "p"}]},
             "page_spans": [{"page_number": 3}, {"page_number": 4}],
             "table_as_cells": [{"x": 0}],
+            "entities": {"items": [{"entity": "A"}, {"entity": "B"}, {"entity": "C"}],
+                         "relationships": [{"from": "B", "to": "C"}]},
         })
     );
 }
