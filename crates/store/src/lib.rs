@@ -474,34 +474,3 @@ pub trait Store: Send + Sync {
     /// Fails when the store can't be written.
     async fn check_writable(&self) -> Result<()>;
 }
-
-/// Which files of a job to read.
-#[derive(Clone, Copy, Debug)]
-pub struct FilePage {
-    /// Only those that failed.
-    pub failed_only: bool,
-    /// Files to leave out at the start.
-    pub offset: u64,
-    /// At most this many.
-    pub limit: u32,
-}
-
-impl FilePage {
-    /// All files: right only for jobs whose number of files is bounded.
-    pub const ALL: Self = Self {
-        failed_only: false,
-        offset: 0,
-        limit: u32::MAX,
-    };
-}
-
-/// Filters of [`Store::jobs`].
-#[derive(Clone, Debug, Default)]
-pub struct JobFilter {
-    /// Only jobs of this workflow.
-    pub workflow: Option<WorkflowId>,
-    /// Only jobs in this status.
-    pub status: Option<JobStatus>,
-    /// At most this many; 0 means no bound.
-    pub limit: u32,
-}

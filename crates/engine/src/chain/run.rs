@@ -98,10 +98,7 @@ impl ChainRun<'_> {
                     None => chunks,
                 }
             }
-            NodeWork::ChunkBySimilarity(options) => {
-                let chunks = calls()?.chunk_similar(elements, options, self.scope).await?;
-                chunks
-            }
+            NodeWork::ChunkBySimilarity(options) => calls()?.chunk_similar(elements, options, self.scope).await?,
             NodeWork::Contextualize(options) => calls()?.contextualize(elements, options, warnings).await?,
             NodeWork::MergeTables(options) => calls()?.merge_tables(elements, options, warnings).await?,
             // Without a model for the second pass, what the first found stays.

@@ -37,7 +37,6 @@ use docmill_model::ids::{
 };
 use docmill_model::job::JobStatus;
 use docmill_model::time::Micros;
-use sqlx::SqlitePool;
 
 use crate::{
     Account, ApiKey, Attempt, CallRecord, Channel, ChannelCreation, ChannelDefinition, ChannelRef, ChannelUpdate,
@@ -48,25 +47,7 @@ use crate::{
     NewKey, NewWorkflow, Notification, Output, Principal, Replay, Result, ScheduledRun, Stats, Store, Workflow,
     WorkflowDefinition, WorkflowFilter, Workspace,
 };
-use writer::Writer;
-
-/// [`Store`] over one SQLite file. Only one server process may work on the file; short visits of the
-/// command line (`docmill keys ...`) are safe at any time.
-#[derive(Debug)]
-pub struct SqliteStore {
-    writer: Writer,
-    readers: SqlitePool,
-    slots: Slots,
-}
-
-/// How many jobs of one account run at once, by kind; 0 is no bound.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slots {
-    /// Jobs over uploaded files.
-    pub local_jobs: u32,
-    /// Runs of stored workflows.
-    pub workflow_jobs: u32,
-}
+pub use open::{Slots, SqliteStore};
 
 #[async_trait]
 impl Store for SqliteStore {

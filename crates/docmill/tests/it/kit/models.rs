@@ -103,6 +103,9 @@ pub(crate) fn completion(text: impl Into<String>) -> Reply {
 
 /// What a good model would say to each question.
 pub(crate) fn good_answer(chat: &Chat) -> Reply {
+    if chat.schema == "image_description" && chat.pictures != 1 {
+        return Reply::status(400, "one picture was to be described");
+    }
     completion(match chat.schema.as_str() {
         "image_description" => json!({"type": "graph", "description": {
             "texts": ["Revenue"], "tables": [], "description": "Bars that rise from 2023 to 2024."}})
