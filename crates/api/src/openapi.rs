@@ -10,7 +10,7 @@ use utoipa_axum::routes;
 
 use crate::App;
 use crate::routes::{
-    channels, connectors, deliveries, destinations, events, jobs, notifications, output, service, sources, templates,
+    channels, connectors, deliveries, destinations, events, jobs, nodes, notifications, output, service, sources, templates,
     workflows,
 };
 
@@ -39,6 +39,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(destinations::get, destinations::update, destinations::delete))
         .routes(routes!(destinations::start_check, destinations::check))
         .routes(routes!(connectors::types))
+        .routes(routes!(nodes::list))
         .routes(routes!(templates::list))
         .routes(routes!(templates::get))
         .routes(routes!(notifications::list))

@@ -1,8 +1,10 @@
 //! Settings: compiled-in defaults, then a file, then the environment, then flags.
 
 mod list;
+mod models;
 mod notify;
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,8 +14,10 @@ use base64::engine::general_purpose::STANDARD;
 use docmill_api::RequestLimits;
 use docmill_connectors::Environment;
 use docmill_egress::Policy;
-use docmill_engine::EngineConfig;
+use docmill_engine::{EngineConfig, Models};
 use docmill_model::limits::ParseLimits;
+use docmill_model::provider::Provider;
+use docmill_providers::ProviderSettings;
 use docmill_sandbox::{ChildLimits, Level};
 use docmill_store::sqlite::Slots;
 use figment::Figment;
@@ -42,6 +46,11 @@ pub(crate) struct Config {
     pub(crate) secrets: Secrets,
     pub(crate) connectors: Connectors,
     pub(crate) egress: Egress,
+    #[serde(default)]
+    pub(crate) providers: BTreeMap<Provider, ProviderSettings>,
+    pub(crate) models: models::ModelChoice,
+    pub(crate) cache: models::Cache,
+    pub(crate) budget: models::Budget,
     pub(crate) mail: notify::Mail,
     pub(crate) channels: notify::Channels,
     pub(crate) limits: Limits,
@@ -263,6 +272,7 @@ impl Config {
         self.required_level()?;
         self.vault_key()?;
         self.environment()?;
+        self.check_models()?;
         self.check_notifications()?;
         self.database()?;
         self.blob_dir()?;
@@ -329,9 +339,10 @@ impl Config {
     }
 
     /// How the engine runs.
-    pub(crate) fn engine_config(&self) -> EngineConfig {
+    pub(crate) fn engine_config(&self, models: Models) -> EngineConfig {
         let day = 86_400;
         EngineConfig {
+            models,
             lease: Duration::from_secs(self.engine.lease_secs),
             max_attempts: self.engine.max_attempts,
             drain: Duration::from_secs(self.engine.drain_secs),

@@ -8,6 +8,7 @@
 mod client;
 mod error;
 mod http;
+pub mod identity;
 mod policy;
 mod resolve;
 mod tls;

@@ -75,6 +75,7 @@ impl Bench {
             create_gap: Duration::ZERO,
             max_file_bytes: 1_000,
             max_files_per_run: None,
+            models: docmill_engine::Models::none(),
             parse_limits: ParseLimits::default(),
         };
         let mut notifications =

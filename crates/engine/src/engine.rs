@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use docmill_connectors::Environment;
-use docmill_model::chain::NodeChain;
+use docmill_model::chain::{NodeChain, NodeSpec, Problem};
 use docmill_model::channel::ChannelKind;
 use docmill_model::ids::{FileId, JobId, WorkflowId, WorkspaceId};
 use docmill_model::job::{JobStatus, JobType, ListingState};
@@ -16,6 +16,7 @@ use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::chain::{Models, NodeKeys};
 use crate::clock::now;
 use crate::connections::Connections;
 use crate::connectors::{CHECK_ABANDONED, CHECKS_AT_ONCE};
@@ -44,6 +45,8 @@ pub struct EngineConfig {
     pub max_files_per_run: Option<u64>,
     /// Bounds of the parsers.
     pub parse_limits: ParseLimits,
+    /// The models that nodes can call.
+    pub models: Models,
 }
 
 /// A job to run.
@@ -218,6 +221,35 @@ impl Engine {
         self.shared.runner.slots()
     }
 
+    /// The models that nodes can call.
+    pub fn models(&self) -> &Models {
+        &self.shared.config.models
+    }
+
+    /// What keys of a workspace's nodes are encrypted with.
+    pub(crate) fn node_keys(&self, workspace: WorkspaceId) -> NodeKeys {
+        NodeKeys {
+            vault: self.shared.connections.vault.clone(),
+            workspace,
+        }
+    }
+
+    /// Reads a chain of nodes that a client sent, found at `loc` of its request: the chain to run, and the nodes
+    /// as they are stored, keys encrypted in both. A key that comes as a mask is that of the node of the same id
+    /// in `stored`.
+    ///
+    /// # Errors
+    /// All that is wrong with it, each with its place: what can't run, and what lacks credentials.
+    pub fn read_chain(
+        &self,
+        workspace: WorkspaceId,
+        nodes: &serde_json::Value,
+        stored: &[NodeSpec],
+        loc: &[serde_json::Value],
+    ) -> std::result::Result<(NodeChain, Vec<NodeSpec>), Vec<Problem>> {
+        self.models().read_chain(&self.node_keys(workspace), nodes, stored, loc)
+    }
+
     /// Lets the account create a job, or tells how long it must wait.
     pub async fn pass_create_gate(&self, principal: &Principal) -> Result<std::result::Result<(), Duration>> {
         let gap = micros(self.shared.config.create_gap);
@@ -341,6 +373,7 @@ pub(crate) fn new_file(file: SubmittedFile) -> NewFile {
         content_type: file.content_type,
         size: file.size,
         input: FileInput::Blob(file.blob_key),
+        resumes: None,
     }
 }
 

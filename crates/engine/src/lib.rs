@@ -5,6 +5,7 @@
 
 pub mod access;
 mod budget;
+mod chain;
 mod clock;
 mod connections;
 mod connectors;
@@ -26,6 +27,7 @@ mod vault;
 mod worker;
 mod workflows;
 
+pub use chain::{LocalChain, ModelConfig, Models};
 pub use clock::now;
 pub use connectors::{ConnectorRefused, ConnectorSettings};
 pub use engine::{Engine, EngineConfig, Submission, SubmittedFile};

@@ -56,6 +56,11 @@ async fn round(engine: &Engine) -> Result<()> {
             }
         }
     }
+    // Answers hold what documents hold, so they go as jobs do: when they have not been used for so long.
+    if let Some(retention) = engine.shared.config.retention {
+        let before = now() - micros(retention);
+        while engine.store().expire_answers(before, BATCH).await? == u64::from(BATCH) {}
+    }
     collect_garbage(engine).await?;
     collect_orphans(engine).await?;
     let age = Duration::from_micros(ORPHAN_AGE.unsigned_abs());

@@ -13,7 +13,7 @@ use ring::hmac;
 use serde_json::{Map, Value, json};
 
 /// Name of the member that marks an encrypted secret.
-const MARK: &str = "$enc";
+pub(crate) const MARK: &str = "$enc";
 
 /// How secrets are encrypted, as a prefix of what is stored, so that a later way can be told apart.
 const VERSION: &str = "v1:";

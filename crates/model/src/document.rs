@@ -38,6 +38,9 @@ pub struct Warning {
     /// The page it concerns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page_number: Option<u32>,
+    /// The element it concerns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub element_id: Option<String>,
 }
 
 impl Warning {
@@ -47,6 +50,7 @@ impl Warning {
             code,
             message: message.into(),
             page_number: None,
+            element_id: None,
         }
     }
 
@@ -56,6 +60,7 @@ impl Warning {
             code,
             message: message.into(),
             page_number: Some(page_number),
+            element_id: None,
         }
     }
 }
@@ -80,6 +85,8 @@ pub enum WarningCode {
     Truncated,
     /// An embedded or attached file was not partitioned.
     AttachmentSkipped,
+    /// A model's answer for an element could not be had or not be used; the element is as it was.
+    ElementNotEnriched,
     /// The file's content is what its workflow processed last, so nothing was done.
     Unchanged,
 }

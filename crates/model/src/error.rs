@@ -127,6 +127,18 @@ codes! {
     ConnectorInvalid = "connector_invalid", 422, "correct the connector's settings";
     /// The object is not at its source any more, or the place it should go to does not exist.
     ConnectorObjectMissing = "connector_object_missing", 422, "check that the object, bucket, table or index exists";
+    /// A model provider refuses the key, or its settings can't work.
+    ProviderRefused = "provider_refused", 422, "check the key and the settings `providers.<name>`, then retry the job";
+    /// A model provider does not take the request: no such model, or a parameter or text it can't take.
+    ProviderInvalid = "provider_invalid", 422, "check the model's name and the node's settings";
+    /// A model provider can't be reached, is overloaded, or failed, after every retry.
+    ProviderUnavailable = "provider_unavailable", 502, "retry the job later; what was paid is not paid again";
+    /// A model's answers can't be used.
+    ProviderAnswerInvalid = "provider_answer_invalid", 502, "retry the job, or use another model";
+    /// The workspace's budget for model providers is used up for this month.
+    BudgetExceeded = "budget_exceeded", 422, "wait for the next month, or raise `budget.per_workspace_per_month`; what was paid is not paid again";
+    /// What a node is given does not fit its model: a text is too long.
+    NodeInputTooLong = "node_input_too_long", 422, "put a chunk node with a smaller maximum before the node";
     /// The server stopped again and again while it processed the file.
     AttemptsExhausted = "attempts_exhausted", 500, "retry the job; if it happens again look at the server's log";
 }

@@ -119,6 +119,7 @@ fn job(account: AccountId, workspace: WorkspaceId, files: usize) -> Option<NewJo
                 content_type: None,
                 size: 1,
                 input: FileInput::Blob(format!("in/{n}")),
+                resumes: None,
             })
             .collect(),
     })

@@ -7,6 +7,7 @@ pub mod blob;
 mod channels;
 mod deliveries;
 mod error;
+mod paid;
 pub mod sqlite;
 #[cfg(test)]
 mod suite;
@@ -25,6 +26,7 @@ use docmill_model::time::Micros;
 pub use channels::*;
 pub use deliveries::*;
 pub use error::{Result, StoreError};
+pub use paid::*;
 pub use types::*;
 pub use workflows::*;
 
@@ -259,6 +261,38 @@ pub trait Store: Send + Sync {
     /// starts waiting jobs where a slot is free, as after the limit was raised. How many it touched.
     async fn settle(&self, now: Micros) -> Result<u64>;
 
+    // ---- nodes that call models ----
+
+    /// Records how far a claimed file is, in place of what was recorded before. Goes with the file's success or
+    /// the job's deletion. [`StoreError::LeaseLost`] when somebody else has the file now.
+    async fn save_checkpoint(&self, lease: Lease, checkpoint: Checkpoint) -> Result<()>;
+
+    /// How far a file is; `None` when it has to begin at its first node.
+    async fn checkpoint(&self, file: FileId) -> Result<Option<Checkpoint>>;
+
+    /// Kept answers of a workspace by their keys; those there are.
+    async fn answers(&self, workspace: WorkspaceId, keys: &[String]) -> Result<Vec<(String, Vec<u8>)>>;
+
+    /// Keeps answers and adds up what they cost, for the file, the job and the workspace's month. Of more than
+    /// `max_bytes` of a workspace's answers the least recently used go, but none younger than a day; 0 keeps
+    /// none.
+    async fn record_calls(&self, record: CallRecord, max_bytes: u64, now: Micros) -> Result<()>;
+
+    /// Forgets kept answers, as those that turned out to be of no use.
+    async fn forget_answers(&self, workspace: WorkspaceId, keys: Vec<String>) -> Result<()>;
+
+    /// What a workspace spent in a month (`YYYY-MM`), in millionths.
+    async fn spent(&self, workspace: WorkspaceId, month: &str) -> Result<i64>;
+
+    /// What the nodes of a job cost, by their positions.
+    async fn job_costs(&self, workspace: WorkspaceId, job: JobId) -> Result<Vec<(u32, Cost)>>;
+
+    /// What the nodes cost for some files of a job, by file and position.
+    async fn file_costs(&self, workspace: WorkspaceId, job: JobId, files: &[FileId]) -> Result<Vec<FileCost>>;
+
+    /// Forgets answers not used since `before`, at most `max`; how many there were.
+    async fn expire_answers(&self, before: Micros, max: u32) -> Result<u64>;
+
     // ---- channels ----
 
     /// Records a channel unless its scope has `max` already. A mail channel is unverified, and its code is
@@ -439,35 +473,4 @@ pub trait Store: Send + Sync {
 
     /// Fails when the store can't be written.
     async fn check_writable(&self) -> Result<()>;
-}
-
-/// Which files of a job to read.
-#[derive(Clone, Copy, Debug)]
-pub struct FilePage {
-    /// Only those that failed.
-    pub failed_only: bool,
-    /// Files to leave out at the start.
-    pub offset: u64,
-    /// At most this many.
-    pub limit: u32,
-}
-
-impl FilePage {
-    /// All files: right only for jobs whose number of files is bounded.
-    pub const ALL: Self = Self {
-        failed_only: false,
-        offset: 0,
-        limit: u32::MAX,
-    };
-}
-
-/// Filters of [`Store::jobs`].
-#[derive(Clone, Debug, Default)]
-pub struct JobFilter {
-    /// Only jobs of this workflow.
-    pub workflow: Option<WorkflowId>,
-    /// Only jobs in this status.
-    pub status: Option<JobStatus>,
-    /// At most this many; 0 means no bound.
-    pub limit: u32,
 }

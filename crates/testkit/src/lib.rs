@@ -1,6 +1,7 @@
 //! Servers that tests talk to, each started on a free port with an empty data directory and ended when
 //! dropped. They come from `scripts/setup`; a test that needs one that is not there fails and says so.
 
+mod double;
 mod emulators;
 mod postgres;
 mod process;
@@ -9,6 +10,7 @@ mod smtp;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+pub use double::{Asked, Double, Fields, Reply, Seen};
 pub use emulators::{Azurite, GcsEmulator, Moto};
 pub use postgres::Postgres;
 pub use process::free_port;

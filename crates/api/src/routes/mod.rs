@@ -6,6 +6,7 @@ pub(crate) mod deliveries;
 pub(crate) mod destinations;
 pub(crate) mod events;
 pub(crate) mod jobs;
+pub(crate) mod nodes;
 pub(crate) mod notifications;
 pub(crate) mod output;
 pub(crate) mod service;

@@ -115,12 +115,7 @@ pub(super) async fn checked(
     })
 }
 
-/// [`exchange`], then [`checked`].
-pub(super) async fn send(client: &HttpClient, request: Request, refusal: fn(&[u8]) -> Refusal) -> Result<Response> {
-    Ok(checked(exchange(client, request).await?, refusal).await?)
-}
-
-/// The `Code` and `Message` of an XML refusal, as S3, STS and Azure write it.
+/// The `Code` and `Message` of an XML refusal, as S3 and Azure write it.
 pub(super) fn xml_refusal(body: &[u8]) -> Refusal {
     let mut refusal = Refusal::default();
     // A body that is no XML (a proxy's page) tells nothing.

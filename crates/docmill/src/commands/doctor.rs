@@ -71,7 +71,11 @@ pub(crate) fn run(flags: &Flags) -> Result<ExitCode, Failure> {
             format!("{error}; notifications by mail wait until it can be reached"),
         ),
     }
-    println!("note    {:<12}this version calls no model provider", "outside");
+    match models(&config) {
+        Ok(Ok(text)) => say(true, "models", text),
+        Ok(Err(text)) => println!("note    {:<12}{text}", "models"),
+        Err(error) => say(false, "models", error.to_string()),
+    }
     Ok(if healthy { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -83,6 +87,18 @@ fn mail_server(config: &Config) -> Result<Option<String>, Failure> {
     runtime.block_on(mailer.check())?;
     let from = config.mail_from()?;
     Ok(Some(format!("{url} takes mails; they are from {}", from.mailbox())))
+}
+
+/// Which model providers have what they need; what the lack of all costs, otherwise. Asks nobody.
+fn models(config: &Config) -> Result<Result<String, String>, Failure> {
+    let models = config.model_providers(config.environment()?.egress)?;
+    let usable: Vec<_> = models.usable().into_iter().map(|provider| provider.as_str()).collect();
+    if usable.is_empty() {
+        return Ok(Err(
+            "no model provider has credentials (`providers`): nodes that call one are refused".into(),
+        ));
+    }
+    Ok(Ok(format!("nodes can call {}", usable.join(", "))))
 }
 
 fn check_data_dir(config: &Config) -> Result<String, Failure> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use docmill_api::{ApiConfig, TokenSigner};
 use docmill_connectors::Environment;
-use docmill_engine::{Engine, access, now};
+use docmill_engine::{Engine, Models, access, now};
 use docmill_model::ids::WorkspaceId;
 use docmill_store::Store;
 use docmill_store::blob::BlobStore;
@@ -76,6 +76,8 @@ pub(crate) fn run(config: &Config) -> Result<ExitCode, Failure> {
         let environment = config.environment()?;
         warn_of_dangers(config, &environment);
         let vault = setup::vault(config)?;
+        let models = config.model_providers(environment.egress.clone())?;
+        say_which_models(config, &models);
         say_where_mails_go(config)?;
         let notifications = config.notification_config()?;
         let engine = Engine::new(
@@ -84,7 +86,7 @@ pub(crate) fn run(config: &Config) -> Result<ExitCode, Failure> {
             runner,
             environment,
             vault,
-            config.engine_config(),
+            config.engine_config(models),
             notifications,
         );
         let api = ApiConfig {
@@ -141,6 +143,22 @@ pub(crate) fn run(config: &Config) -> Result<ExitCode, Failure> {
         tracing::info!("stopped");
         Ok(ExitCode::SUCCESS)
     })
+}
+
+/// Says which model providers nodes can call, and what they may cost.
+fn say_which_models(config: &Config, models: &Models) {
+    let usable: Vec<_> = models.usable().into_iter().map(|provider| provider.as_str()).collect();
+    if usable.is_empty() {
+        tracing::info!("no model provider has credentials: nodes that call one are refused (settings `providers`)");
+        return;
+    }
+    tracing::info!(providers = usable.join(", "), "nodes can call these model providers");
+    if models.config().budget.is_some() {
+        tracing::info!(
+            per_workspace_per_month = config.budget.per_workspace_per_month,
+            "what a workspace may spend on them is bounded"
+        );
+    }
 }
 
 /// Says what becomes of mails.

@@ -1,5 +1,6 @@
 //! The OpenAPI document and the reference page.
 
+use docmill_model::chain::catalog::{Takes, catalog};
 use reqwest::Method;
 use serde_json::Value;
 
@@ -97,6 +98,7 @@ async fn the_operations_are_these() {
         "GET /limits",
         "GET /livez",
         "GET /metrics",
+        "GET /nodes",
         "GET /readyz",
         "GET /sources",
         "GET /sources/{source_id}",
@@ -228,5 +230,33 @@ fn collect_references(value: &Value, found: &mut Vec<String>) {
         }
         Value::Array(items) => items.iter().for_each(|item| collect_references(item, found)),
         _ => {}
+    }
+}
+
+/// The pages about nodes name every node and every setting that does something.
+#[test]
+fn every_node_and_setting_is_on_its_page() {
+    let page = |name: &str| {
+        let path = format!("{}/../../docs/nodes/{name}.md", env!("CARGO_MANIFEST_DIR"));
+        std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+    };
+    for entry in catalog() {
+        let name = match entry.kind {
+            "structured_data_extractor" => "extractor",
+            kind => kind,
+        };
+        let page = page(name);
+        let words: Vec<&str> = match entry.subtype.split_once('_') {
+            // The page says how prefix and task make the subtype.
+            Some(_) if name == "prompter" && !page.contains(&entry.subtype) => {
+                let provider = entry.providers[0].as_str();
+                vec![provider, entry.subtype[provider.len() + 1..].into()]
+            }
+            _ => vec![&entry.subtype],
+        };
+        let settings = entry.settings.iter().filter(|setting| setting.value != Takes::Ignored);
+        for word in words.into_iter().chain(settings.map(|setting| setting.name)) {
+            assert!(page.contains(word), "`{word}` of {} is not on its page", entry.subtype);
+        }
     }
 }

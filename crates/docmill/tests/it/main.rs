@@ -1,6 +1,9 @@
 //! Tests of the whole program: the real binary, real files, real connections.
 
 mod access;
+mod chain;
+mod chain_failures;
+mod chain_nodes;
 mod cli;
 mod clock;
 mod connectors;

@@ -206,6 +206,7 @@ pub(crate) fn config() -> EngineConfig {
         create_gap: Duration::ZERO,
         max_file_bytes: 1_000,
         max_files_per_run: None,
+        models: crate::Models::none(),
         parse_limits: ParseLimits::default(),
     }
 }

@@ -10,6 +10,7 @@ use sqlx::{Row, SqliteConnection};
 use super::Slots;
 use super::events::{event_columns, record_event, record_progress};
 use super::naming;
+use super::paid::resume;
 use super::rows::{action_word, count, id, parse_id, size_column, to_json, word};
 
 use crate::{FileInput, NewFile, NewJob, NewRun, Result, StoreError};
@@ -95,9 +96,12 @@ async fn insert_file(db: &mut SqliteConnection, job: &NewJob, ordinal: usize, fi
     .bind(source.map(|(_, object, _)| object.locator.as_str()))
     .bind(source.map(|(_, object, _)| to_json(object)).transpose()?)
     .bind(source.map(|(_, _, action)| action_word(action)))
-    .execute(db)
+    .execute(&mut *db)
     .await?;
-    Ok(())
+    match (job.retry_of, file.resumes) {
+        (Some(_), Some(from)) => resume(db, job.id, from, file.id).await,
+        _ => Ok(()),
+    }
 }
 
 /// Refuses a retry of what the job it retries no longer holds: that job was deleted meanwhile, so

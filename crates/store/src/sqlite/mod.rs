@@ -18,6 +18,7 @@ mod listed_pages;
 mod listings;
 mod naming;
 mod open;
+mod paid;
 mod rows;
 mod slugs;
 mod upkeep;
@@ -36,35 +37,17 @@ use docmill_model::ids::{
 };
 use docmill_model::job::JobStatus;
 use docmill_model::time::Micros;
-use sqlx::SqlitePool;
 
 use crate::{
-    Account, ApiKey, Attempt, Channel, ChannelCreation, ChannelDefinition, ChannelRef, ChannelUpdate, Claim, CodeHash,
-    CodeIssue, CodeLimits, CodeTry, ConnectionCheck, Connector, ConnectorDeletion, DeleteOutcome, Delivery,
-    DeliveryClaim, DeliveryFilter, DeliveryFinish, DeliveryLease, DeliveryOutcome, DeliveryQuery, DueWorkflow, Event,
-    FileOutcome, FilePage, Firing, InboxFilter, Job, JobFile, JobFilter, Lease, ListedPage, ListingClaim, ListingLease,
-    ListingOutcome, MarkRead, NewChannel, NewCode, NewConnector, NewJob, NewKey, NewWorkflow, Notification, Output,
-    Principal, Replay, Result, ScheduledRun, Stats, Store, Workflow, WorkflowDefinition, WorkflowFilter, Workspace,
+    Account, ApiKey, Attempt, CallRecord, Channel, ChannelCreation, ChannelDefinition, ChannelRef, ChannelUpdate,
+    Checkpoint, Claim, CodeHash, CodeIssue, CodeLimits, CodeTry, ConnectionCheck, Connector, ConnectorDeletion, Cost,
+    DeleteOutcome, Delivery, DeliveryClaim, DeliveryFilter, DeliveryFinish, DeliveryLease, DeliveryOutcome,
+    DeliveryQuery, DueWorkflow, Event, FileCost, FileOutcome, FilePage, Firing, InboxFilter, Job, JobFile, JobFilter,
+    Lease, ListedPage, ListingClaim, ListingLease, ListingOutcome, MarkRead, NewChannel, NewCode, NewConnector, NewJob,
+    NewKey, NewWorkflow, Notification, Output, Principal, Replay, Result, ScheduledRun, Stats, Store, Workflow,
+    WorkflowDefinition, WorkflowFilter, Workspace,
 };
-use writer::Writer;
-
-/// [`Store`] over one SQLite file. Only one server process may work on the file; short visits of the
-/// command line (`docmill keys ...`) are safe at any time.
-#[derive(Debug)]
-pub struct SqliteStore {
-    writer: Writer,
-    readers: SqlitePool,
-    slots: Slots,
-}
-
-/// How many jobs of one account run at once, by kind; 0 is no bound.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slots {
-    /// Jobs over uploaded files.
-    pub local_jobs: u32,
-    /// Runs of stored workflows.
-    pub workflow_jobs: u32,
-}
+pub use open::{Slots, SqliteStore};
 
 #[async_trait]
 impl Store for SqliteStore {
@@ -303,6 +286,42 @@ impl Store for SqliteStore {
 
     async fn expire_jobs(&self, before: Micros, max: u32) -> Result<u64> {
         self.remove_jobs_ended_before(before, max).await
+    }
+
+    async fn save_checkpoint(&self, lease: Lease, checkpoint: Checkpoint) -> Result<()> {
+        self.set_checkpoint(lease, checkpoint).await
+    }
+
+    async fn checkpoint(&self, file: FileId) -> Result<Option<Checkpoint>> {
+        self.find_checkpoint(file).await
+    }
+
+    async fn answers(&self, workspace: WorkspaceId, keys: &[String]) -> Result<Vec<(String, Vec<u8>)>> {
+        self.find_answers(workspace, keys).await
+    }
+
+    async fn record_calls(&self, record: CallRecord, max_bytes: u64, now: Micros) -> Result<()> {
+        self.add_calls(record, max_bytes, now).await
+    }
+
+    async fn forget_answers(&self, workspace: WorkspaceId, keys: Vec<String>) -> Result<()> {
+        self.remove_answers(workspace, keys).await
+    }
+
+    async fn spent(&self, workspace: WorkspaceId, month: &str) -> Result<i64> {
+        self.find_spent(workspace, month).await
+    }
+
+    async fn job_costs(&self, workspace: WorkspaceId, job: JobId) -> Result<Vec<(u32, Cost)>> {
+        self.list_job_costs(workspace, job).await
+    }
+
+    async fn file_costs(&self, workspace: WorkspaceId, job: JobId, files: &[FileId]) -> Result<Vec<FileCost>> {
+        self.list_file_costs(workspace, job, files).await
+    }
+
+    async fn expire_answers(&self, before: Micros, max: u32) -> Result<u64> {
+        self.remove_unused_answers(before, max).await
     }
 
     async fn create_channel(

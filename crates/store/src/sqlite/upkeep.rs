@@ -9,7 +9,8 @@ use crate::{Result, Stats};
 
 /// Whether a row refers to a blob.
 pub(super) const REFERRED: &str = "SELECT EXISTS (SELECT 1 FROM job_files WHERE blob_key = $1)
-        OR EXISTS (SELECT 1 FROM outputs WHERE blob_key = $1)";
+        OR EXISTS (SELECT 1 FROM outputs WHERE blob_key = $1)
+        OR EXISTS (SELECT 1 FROM checkpoint_outputs WHERE blob_key = $1)";
 
 /// What [`Stats`] tells.
 pub(super) const COUNTS: &str = "SELECT

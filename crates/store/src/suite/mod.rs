@@ -22,6 +22,7 @@ pub(crate) mod listings;
 pub(crate) mod model;
 pub(crate) mod operations;
 pub(crate) mod outbox;
+pub(crate) mod paid;
 pub(crate) mod runs;
 pub(crate) mod told;
 pub(crate) mod workflow_list;
@@ -97,6 +98,11 @@ macro_rules! store_suite {
             inbox: every_event_is_in_the_inbox, filters_match_and_pages_join, marking_counts_what_is_new,
                 many_are_marked_to_the_end, a_deleted_job_stays_in_the_inbox_without_its_files,
                 what_is_old_is_forgotten;
+            paid: a_checkpoint_reads_back_and_is_replaced, a_lost_lease_saves_no_checkpoint,
+                success_ends_a_checkpoint_and_keeps_its_outputs, a_retry_goes_on_from_its_originals_checkpoint,
+                a_checkpoints_blobs_go_with_the_last_job_that_needs_them, answers_are_kept_by_workspace,
+                of_too_many_answers_the_least_recently_used_go, unused_answers_expire,
+                costs_add_up_by_file_job_and_month;
             workflow_list: any_filter_matches_the_model, pages_join_to_the_whole;
         }
 

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use chrono::Utc;
 use docmill_egress::{Egress, HttpClient};
+use docmill_egress::identity::aws::{Scope, sign};
 use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use reqwest::{Method, Request, Response};
 
@@ -13,7 +14,6 @@ use super::super::http::{Refused, checked, exact_url, exchange, whole, xml_refus
 use super::super::text::{decode, encode, key_path, query, walk};
 use super::super::{Ask, Bucket, Entry, Page, seconds};
 use super::credentials::Credentials;
-use super::sign::{Scope, sign};
 use crate::Result;
 
 /// A bucket of S3 or of a compatible service.

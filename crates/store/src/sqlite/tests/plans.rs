@@ -30,6 +30,9 @@ use crate::sqlite::keys::{PRINCIPAL_BY_HASH, PRINCIPAL_BY_KEY};
 use crate::sqlite::lifecycle::{NEXT_WAITING, STOP_READY, STOP_RUNNING};
 use crate::sqlite::listed_pages::{ADD_FILES, NOTE_SEEN, NOTE_UNCHANGED, REMOVED};
 use crate::sqlite::listings::{BACKLOG, CLAIM_LISTINGS, HELD};
+use crate::sqlite::paid::{
+    ANSWERS, CHECKPOINT, CHECKPOINT_OUTPUTS, DROP_BLOBS, EVICT, FILE_COSTS, FORGET, JOB_COSTS, SPENT, TOUCH, UNUSED,
+};
 use crate::sqlite::slugs::{CONNECTOR_KEY, WORKFLOW_KEY};
 use crate::sqlite::workflow_list::{Driver, Search};
 use crate::sqlite::workflows::{ACTIVE_JOBS, WORKFLOW_BY_ID, WORKFLOW_BY_KEY};
@@ -103,6 +106,17 @@ async fn hot_statements_use_indexes() {
         NOTE_SEEN,
         ADD_FILES,
         REMOVED,
+        ANSWERS,
+        TOUCH,
+        EVICT,
+        UNUSED,
+        FORGET,
+        CHECKPOINT,
+        CHECKPOINT_OUTPUTS,
+        DROP_BLOBS,
+        JOB_COSTS,
+        FILE_COSTS,
+        SPENT,
     ];
     for sql in lists.chain(others) {
         let (scans, steps) = scans(&store, sql).await;

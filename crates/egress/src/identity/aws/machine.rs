@@ -1,19 +1,18 @@
 //! Keys of the machine docmill runs on: environment, web identity, container, instance.
 //!
 //! Only where the operator allows it. The addresses asked are those the operator's environment names or
-//! that the cloud fixes, never part of a connector's settings.
+//! that the cloud fixes, never part of what a client sends.
 
 use std::time::Duration;
 
-use docmill_egress::{Egress, HttpClient, Policy, first_bytes};
 use reqwest::{Method, RequestBuilder};
 use serde_json::Value;
 
-use super::super::http::{broken, secret_header};
-use super::super::kept::Ending;
-use super::credentials::ask_sts;
-use super::sign::Key;
-use crate::{ConnectorError, ErrorKind, Result};
+use super::super::exchange::{broken, secret_header};
+use super::super::{Ending, IdentityError, IdentityErrorKind, IdentityResult};
+use super::sts::{ask_sts, seconds};
+use super::{Key, sts_of};
+use crate::{Egress, HttpClient, Policy, first_bytes};
 
 /// Where containers and instances are told their keys.
 const METADATA: [&str; 5] = [
@@ -25,7 +24,7 @@ const METADATA: [&str; 5] = [
 ];
 
 /// The machine as a keeper of keys.
-pub(super) struct Machine<'a> {
+pub struct Machine<'a> {
     /// For the metadata services.
     inside: HttpClient,
     /// For the security token service.
@@ -34,7 +33,11 @@ pub(super) struct Machine<'a> {
 }
 
 impl<'a> Machine<'a> {
-    pub(super) fn new(egress: &Egress, env: &'a (dyn Fn(&str) -> Option<String> + Sync)) -> Result<Self> {
+    /// A machine whose environment is read by `env`.
+    ///
+    /// # Errors
+    /// TLS can't be set up.
+    pub fn new(egress: &Egress, env: &'a (dyn Fn(&str) -> Option<String> + Sync)) -> IdentityResult<Self> {
         let policy = Policy {
             allow: METADATA.iter().filter_map(|net| net.parse().ok()).collect(),
             allow_http: true,
@@ -48,7 +51,10 @@ impl<'a> Machine<'a> {
     }
 
     /// The first key there is, in the order of Amazon's own tools.
-    pub(super) async fn key(&self, region: &str) -> Result<Ending<Key>> {
+    ///
+    /// # Errors
+    /// There is none, or it can't be fetched.
+    pub async fn key(&self, region: &str) -> IdentityResult<Ending<Key>> {
         let env = self.env;
         if let (Some(id), Some(secret)) = (env("AWS_ACCESS_KEY_ID"), env("AWS_SECRET_ACCESS_KEY")) {
             let token = env("AWS_SESSION_TOKEN");
@@ -69,7 +75,7 @@ impl<'a> Machine<'a> {
         self.instance().await
     }
 
-    async fn web_identity(&self, file: &str, role: &str, region: &str) -> Result<Ending<Key>> {
+    async fn web_identity(&self, file: &str, role: &str, region: &str) -> IdentityResult<Ending<Key>> {
         let token = read(file).await?;
         let session = (self.env)("AWS_ROLE_SESSION_NAME").unwrap_or_else(|| "docmill".into());
         let form = [
@@ -79,11 +85,11 @@ impl<'a> Machine<'a> {
             ("RoleSessionName", &session),
             ("WebIdentityToken", token.trim()),
         ];
-        let sts = (self.env)("AWS_ENDPOINT_URL_STS").unwrap_or_else(|| super::sts_of(region));
+        let sts = (self.env)("AWS_ENDPOINT_URL_STS").unwrap_or_else(|| sts_of(region));
         ask_sts(&self.outside, sts.trim_end_matches('/'), &form, None, region).await
     }
 
-    async fn container(&self, url: &str) -> Result<Ending<Key>> {
+    async fn container(&self, url: &str) -> IdentityResult<Ending<Key>> {
         let mut request = self.inside.get(url);
         let token = match (self.env)("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE") {
             Some(file) => Some(read(&file).await?),
@@ -96,7 +102,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Instance metadata, version 2.
-    async fn instance(&self) -> Result<Ending<Key>> {
+    async fn instance(&self) -> IdentityResult<Ending<Key>> {
         let base = (self.env)("AWS_EC2_METADATA_SERVICE_ENDPOINT");
         let base = base
             .as_deref()
@@ -115,13 +121,13 @@ impl<'a> Machine<'a> {
     }
 }
 
-async fn read(file: &str) -> Result<String> {
+async fn read(file: &str) -> IdentityResult<String> {
     tokio::fs::read_to_string(file)
         .await
         .map_err(|error| none(&format!("{file}: {error}")))
 }
 
-async fn told(request: RequestBuilder) -> Result<String> {
+async fn told(request: RequestBuilder) -> IdentityResult<String> {
     let response = request.send().await.map_err(|error| {
         let error = broken("the machine's metadata service", &error);
         none(&error.message)
@@ -136,14 +142,14 @@ async fn told(request: RequestBuilder) -> Result<String> {
     Ok(String::from_utf8_lossy(&body).into_owned())
 }
 
-fn none(why: &str) -> ConnectorError {
-    ConnectorError::new(
-        ErrorKind::Unauthorized,
-        format!("this machine has no credentials for S3: {why}"),
+fn none(why: &str) -> IdentityError {
+    IdentityError::new(
+        IdentityErrorKind::Unauthorized,
+        format!("this machine has no AWS credentials: {why}"),
     )
 }
 
-fn key(json: &str) -> Result<Ending<Key>> {
+fn key(json: &str) -> IdentityResult<Ending<Key>> {
     let json: Value = serde_json::from_str(json).map_err(|_| none("the metadata service's answer is no JSON"))?;
     let take = |name: &str| json.get(name).and_then(Value::as_str).map(str::to_owned);
     match (take("AccessKeyId"), take("SecretAccessKey")) {
@@ -153,7 +159,7 @@ fn key(json: &str) -> Result<Ending<Key>> {
                 secret,
                 token: take("Token"),
             },
-            expires: take("Expiration").as_deref().and_then(super::super::seconds),
+            expires: take("Expiration").as_deref().and_then(seconds),
         }),
         _ => Err(none("the metadata service's answer holds no key")),
     }
@@ -198,7 +204,7 @@ mod tests {
         url
     }
 
-    async fn key_with(env: &[(&str, String)]) -> Result<Ending<Key>> {
+    async fn key_with(env: &[(&str, String)]) -> IdentityResult<Ending<Key>> {
         let env = |name: &str| {
             env.iter()
                 .find(|(known, _)| *known == name)
@@ -233,7 +239,7 @@ mod tests {
                 panic!("no key")
             };
             assert!(
-                error.message.starts_with("this machine has no credentials for S3"),
+                error.message.starts_with("this machine has no AWS credentials"),
                 "{error}"
             );
         }

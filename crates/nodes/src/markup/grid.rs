@@ -1,6 +1,7 @@
 //! A table's rows and cells, read from HTML and written back in compact form.
 
 use super::scan::{StartTag, Token, tokens};
+use crate::chunk::Measure;
 use crate::chunk::text;
 
 /// Largest spans of the HTML standard.
@@ -9,19 +10,19 @@ const MAX_ROWSPAN: u32 = 65_534;
 
 /// One cell.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Cell {
+pub(crate) struct Cell {
     /// White space normalised.
-    pub(super) text: String,
-    /// Code points in `text`.
-    pub(super) len: usize,
+    pub(crate) text: String,
+    /// Code points (or tokens) in `text`.
+    pub(crate) len: usize,
     /// At least 1.
-    pub(super) colspan: u32,
+    pub(crate) colspan: u32,
     /// At least 1; never beyond the section of the table.
-    pub(super) rowspan: u32,
+    pub(crate) rowspan: u32,
 }
 
 impl Cell {
-    pub(super) fn new(text: String) -> Self {
+    pub(crate) fn new(text: String) -> Self {
         Self {
             len: text::len(&text),
             text,
@@ -33,14 +34,14 @@ impl Cell {
 
 /// One row.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Row {
-    pub(super) cells: Vec<Cell>,
+pub(crate) struct Row {
+    pub(crate) cells: Vec<Cell>,
     /// Length of the texts of the cells that have one, joined by spaces.
-    pub(super) len: usize,
+    pub(crate) len: usize,
 }
 
 impl Row {
-    pub(super) fn new(cells: Vec<Cell>) -> Self {
+    pub(crate) fn new(cells: Vec<Cell>) -> Self {
         let texts = || cells.iter().filter(|cell| cell.len > 0);
         let len = texts().map(|cell| cell.len).sum::<usize>() + texts().count().saturating_sub(1);
         Self { cells, len }
@@ -49,30 +50,48 @@ impl Row {
 
 /// A table.
 #[derive(Debug, Default)]
-pub(super) struct Grid {
-    pub(super) rows: Vec<Row>,
+pub(crate) struct Grid {
+    pub(crate) rows: Vec<Row>,
     /// How many rows at the start are its header.
-    pub(super) header_rows: usize,
+    pub(crate) header_rows: usize,
 }
 
 impl Grid {
-    /// Reads the table in `html`. Several tables are read as one, a table within a cell as text of that
+    /// Reads the table in `tokens`. Several tables are read as one, a table within a cell as text of that
     /// cell. Text outside the cells becomes a row, which for a caption counts as a header.
-    pub(super) fn parse(html: &str) -> Self {
+    pub(crate) fn read<'h>(tokens: impl IntoIterator<Item = Token<'h>>) -> Self {
         let mut reader = Reader::default();
-        for token in tokens(html) {
+        for token in tokens {
             reader.read(token);
         }
         reader.finish()
     }
 
+    /// Reads the table in `html`.
+    pub(crate) fn parse(html: &str) -> Self {
+        Self::read(tokens(html))
+    }
+
+    /// The same grid with the lengths of cells counted by `measure`.
+    pub(crate) fn measured(mut self, measure: Measure) -> Self {
+        if measure.in_tokens() {
+            for row in &mut self.rows {
+                for cell in &mut row.cells {
+                    cell.len = measure.len(&cell.text);
+                }
+                *row = Row::new(std::mem::take(&mut row.cells));
+            }
+        }
+        self
+    }
+
     /// Whether any cell has text.
-    pub(super) fn has_text(&self) -> bool {
+    pub(crate) fn has_text(&self) -> bool {
         self.rows.iter().any(|row| row.len > 0)
     }
 
     /// The whole table in compact form: rows and cells alone, without attributes other than spans.
-    pub(super) fn to_html(&self) -> String {
+    pub(crate) fn to_html(&self) -> String {
         let mut html = String::from("<table>");
         push_rows(&mut html, &self.rows, "td");
         html.push_str("</table>");
@@ -81,7 +100,7 @@ impl Grid {
 }
 
 /// Writes rows with cells of kind `tag`; no cell spans more rows than are written.
-pub(super) fn push_rows<'r, I>(html: &mut String, rows: I, tag: &str)
+pub(crate) fn push_rows<'r, I>(html: &mut String, rows: I, tag: &str)
 where
     I: IntoIterator<Item = &'r Row, IntoIter: ExactSizeIterator>,
 {
@@ -111,7 +130,7 @@ fn push_span(html: &mut String, name: &str, span: u32) {
     }
 }
 
-fn push_escaped(html: &mut String, text: &str) {
+pub(crate) fn push_escaped(html: &mut String, text: &str) {
     for c in text.chars() {
         match escape(c) {
             Some(reference) => html.push_str(reference),
@@ -130,12 +149,12 @@ fn escape(c: char) -> Option<&'static str> {
 }
 
 /// Length of `c` as written in HTML.
-pub(super) fn escaped_len(c: char) -> usize {
+pub(crate) fn escaped_len(c: char) -> usize {
     escape(c).map_or(1, str::len)
 }
 
 /// Appends the texts of rows, joined by spaces.
-pub(super) fn push_text<'r>(text: &mut String, rows: impl IntoIterator<Item = &'r Row>) {
+pub(crate) fn push_text<'r>(text: &mut String, rows: impl IntoIterator<Item = &'r Row>) {
     for cell in rows.into_iter().flat_map(|row| &row.cells) {
         text::push_joined(text, &cell.text, " ");
     }

@@ -5,19 +5,19 @@ use std::fmt;
 use chrono::Utc;
 use tokio::sync::Mutex;
 
-use crate::Result;
-
 /// A secret is renewed this many seconds before it ends.
 const EARLY: i64 = 300;
 
 /// A secret that is kept until shortly before it ends.
-pub(super) struct Kept<T>(Mutex<Option<Ending<T>>>);
+pub struct Kept<T>(Mutex<Option<Ending<T>>>);
 
 /// A secret and when it ends, in seconds since 1970.
 #[derive(Clone)]
-pub(super) struct Ending<T> {
-    pub(super) secret: T,
-    pub(super) expires: Option<i64>,
+pub struct Ending<T> {
+    /// The key or token.
+    pub secret: T,
+    /// Seconds since 1970; `None`: it does not end.
+    pub expires: Option<i64>,
 }
 
 impl<T> Default for Kept<T> {
@@ -34,7 +34,10 @@ impl<T> fmt::Debug for Kept<T> {
 
 impl<T: Clone> Kept<T> {
     /// The secret kept, or a new one; callers that come meanwhile wait for it.
-    pub(super) async fn get(&self, renew: impl Future<Output = Result<Ending<T>>>) -> Result<T> {
+    ///
+    /// # Errors
+    /// What `renew` met.
+    pub async fn get<E>(&self, renew: impl Future<Output = Result<Ending<T>, E>>) -> Result<T, E> {
         let mut kept = self.0.lock().await;
         let soon = Utc::now().timestamp() + EARLY;
         if let Some(fresh) = kept.as_ref().filter(|kept| kept.expires.is_none_or(|end| end > soon)) {
@@ -59,7 +62,7 @@ mod tests {
             for _ in 0..3 {
                 let renew = async {
                     count += 1;
-                    Ok(Ending { secret: "x", expires })
+                    Ok::<_, ()>(Ending { secret: "x", expires })
                 };
                 assert_eq!(kept.get(renew).await.unwrap(), "x");
             }

@@ -12,7 +12,7 @@ const MAX_REFERENCE_NAME: usize = 33;
 
 /// One piece of markup.
 #[derive(Debug, PartialEq)]
-pub(super) enum Token<'h> {
+pub(crate) enum Token<'h> {
     /// Text between tags, with character references resolved.
     Text(Cow<'h, str>),
     /// A start tag.
@@ -23,15 +23,17 @@ pub(super) enum Token<'h> {
 
 /// A start tag with what matters of its attributes.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct StartTag {
+pub(crate) struct StartTag {
     /// In lower case.
-    pub(super) name: String,
-    pub(super) colspan: Option<u32>,
-    pub(super) rowspan: Option<u32>,
+    pub(crate) name: String,
+    pub(crate) colspan: Option<u32>,
+    pub(crate) rowspan: Option<u32>,
+    /// What a picture shows.
+    pub(crate) alt: Option<String>,
 }
 
 /// All tokens of `html`. Comments, declarations, scripts and style sheets are left out.
-pub(super) fn tokens(html: &str) -> impl Iterator<Item = Token<'_>> {
+pub(crate) fn tokens(html: &str) -> impl Iterator<Item = Token<'_>> {
     Scanner { html, at: 0 }
 }
 
@@ -110,6 +112,10 @@ impl<'h> Scanner<'h> {
             let span = match name {
                 name if name.eq_ignore_ascii_case("colspan") => &mut tag.colspan,
                 name if name.eq_ignore_ascii_case("rowspan") => &mut tag.rowspan,
+                name if name.eq_ignore_ascii_case("alt") => {
+                    tag.alt.get_or_insert_with(|| resolve_references(value).into_owned());
+                    continue;
+                }
                 _ => continue,
             };
             *span = span.or_else(|| leading_number(&resolve_references(value)));

@@ -8,16 +8,18 @@ use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use ring::digest::{SHA256, digest};
 use ring::hmac;
 
-use super::super::http::secret_header;
-use crate::Result;
+use super::super::exchange::secret_header;
+use crate::identity::IdentityResult;
 
 /// An access key.
 #[derive(Clone, PartialEq)]
-pub(super) struct Key {
-    pub(super) id: String,
-    pub(super) secret: String,
+pub struct Key {
+    /// Its public name.
+    pub id: String,
+    /// What signs.
+    pub secret: String,
     /// Goes with temporary keys.
-    pub(super) token: Option<String>,
+    pub token: Option<String>,
 }
 
 impl fmt::Debug for Key {
@@ -28,14 +30,20 @@ impl fmt::Debug for Key {
 
 /// Whom a request is signed for.
 #[derive(Clone, Copy)]
-pub(super) struct Scope<'a> {
-    pub(super) service: &'a str,
-    pub(super) region: &'a str,
+pub struct Scope<'a> {
+    /// The service's name in signatures, such as `s3`.
+    pub service: &'a str,
+    /// The region.
+    pub region: &'a str,
 }
 
 /// Signs a request. `path` is its path with every byte encoded that is neither unreserved nor a slash;
-/// the query must be encoded like that already.
-pub(super) fn sign(request: &mut Request, path: &str, key: &Key, scope: Scope<'_>, now: DateTime<Utc>) -> Result<()> {
+/// the query must be encoded like that already. Services other than S3 want the path encoded once more
+/// than it is sent.
+///
+/// # Errors
+/// A key that no header can hold.
+pub fn sign(request: &mut Request, path: &str, key: &Key, scope: Scope<'_>, now: DateTime<Utc>) -> IdentityResult<()> {
     let body = request.body().and_then(reqwest::Body::as_bytes).unwrap_or_default();
     let body_hash = hex::encode(digest(&SHA256, body));
     let time = now.format("%Y%m%dT%H%M%SZ").to_string();
