@@ -10,8 +10,8 @@ use utoipa_axum::routes;
 
 use crate::App;
 use crate::routes::{
-    channels, connectors, deliveries, destinations, events, jobs, nodes, notifications, output, service, sources, templates,
-    workflows,
+    channels, connectors, deliveries, destinations, events, jobs, nodes, notifications, output, service, sources,
+    templates, workflows,
 };
 
 #[derive(utoipa::OpenApi)]

@@ -5,9 +5,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use docmill_egress::{Egress, HttpClient};
 use docmill_egress::identity::aws::{Key, domain, is_region};
 use docmill_egress::identity::{GoogleAccount, IdentityError, Kept};
+use docmill_egress::{Egress, HttpClient};
 use tokio::sync::Semaphore;
 
 use crate::caller::{AwsKeys, Caller, Login};

@@ -10,8 +10,8 @@ use ring::signature::{RSA_PKCS1_SHA256, RsaKeyPair};
 use serde_json::{Value, json};
 
 use super::{Ending, IdentityError, IdentityErrorKind, IdentityResult, token_answer};
-use crate::HttpClient;
 use crate::Egress;
+use crate::HttpClient;
 
 const TOKEN_URI: &str = "https://oauth2.googleapis.com/token";
 

@@ -1,11 +1,11 @@
 //! What says who asks.
 
 use chrono::Utc;
-use docmill_egress::{Egress, HttpClient};
 use docmill_egress::identity::aws::{Key, Machine, Scope, sign};
 use docmill_egress::identity::{GoogleAccount, IdentityResult, Kept, secret_header, token_answer};
-use reqwest::header::{AUTHORIZATION, HeaderValue};
+use docmill_egress::{Egress, HttpClient};
 use reqwest::Request;
+use reqwest::header::{AUTHORIZATION, HeaderValue};
 
 use crate::Secret;
 use crate::wire::encode;
@@ -52,7 +52,12 @@ impl Login {
     }
 
     /// Adds to a request, which is complete otherwise.
-    pub(super) async fn apply(&self, request: &mut Request, client: &HttpClient, egress: &Egress) -> IdentityResult<()> {
+    pub(super) async fn apply(
+        &self,
+        request: &mut Request,
+        client: &HttpClient,
+        egress: &Egress,
+    ) -> IdentityResult<()> {
         let token = match self {
             Self::Nobody => return Ok(()),
             Self::Header(name, value) => {

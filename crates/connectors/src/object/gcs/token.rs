@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use docmill_egress::{Egress, HttpClient};
 use docmill_egress::identity::{GoogleAccount, Kept};
+use docmill_egress::{Egress, HttpClient};
 use serde_json::{Map, Value};
 
 use crate::settings::given;

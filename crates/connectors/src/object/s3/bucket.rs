@@ -5,8 +5,8 @@ use std::sync::{PoisonError, RwLock};
 use async_trait::async_trait;
 use bytes::Bytes;
 use chrono::Utc;
-use docmill_egress::{Egress, HttpClient};
 use docmill_egress::identity::aws::{Scope, sign};
+use docmill_egress::{Egress, HttpClient};
 use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use reqwest::{Method, Request, Response};
 

@@ -1,8 +1,8 @@
 //! Where the key that signs comes from.
 
-use docmill_egress::{Egress, HttpClient};
 use docmill_egress::identity::aws::{Key, Machine, ask_sts};
 use docmill_egress::identity::{Ending, Kept};
+use docmill_egress::{Egress, HttpClient};
 
 use crate::{ConnectorError, Result};
 

@@ -9,6 +9,7 @@ use quick_xml::events::Event;
 use super::super::exchange::{form_request, told};
 use super::super::{Ending, IdentityError, IdentityErrorKind, IdentityResult};
 use super::{Key, Scope, sign};
+use crate::HttpClient;
 
 /// Asks the security token service at `base` (a URL without path); the answer is the same for every way to
 /// ask for a key. Signed with `key` where there is one.
