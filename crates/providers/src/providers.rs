@@ -233,8 +233,9 @@ impl Providers {
     }
 
     #[cfg(not(feature = "local-models"))]
-    #[expect(clippy::unused_self, reason = "as with the feature")]
     fn local(&self, _: &str) -> Result<Arc<dyn Embedder>> {
+        self.check(Provider::Local, None)
+            .map_err(|missing| setup(Provider::Local, &missing.message))?;
         let message = "this program was built without local models (feature local-models)";
         Err(setup(Provider::Local, message))
     }
