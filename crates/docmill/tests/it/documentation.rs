@@ -240,6 +240,7 @@ fn every_node_and_setting_is_on_its_page() {
         let path = format!("{}/../../docs/nodes/{name}.md", env!("CARGO_MANIFEST_DIR"));
         std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
     };
+    let mut missing = Vec::new();
     for entry in catalog() {
         let name = match entry.kind {
             "structured_data_extractor" => "extractor",
@@ -256,7 +257,10 @@ fn every_node_and_setting_is_on_its_page() {
         };
         let settings = entry.settings.iter().filter(|setting| setting.value != Takes::Ignored);
         for word in words.into_iter().chain(settings.map(|setting| setting.name)) {
-            assert!(page.contains(word), "`{word}` of {} is not on its page", entry.subtype);
+            if !page.contains(word) {
+                missing.push(format!("{name}: {word} of {}", entry.subtype));
+            }
         }
     }
+    assert!(missing.is_empty(), "not on their pages: {missing:#?}");
 }
