@@ -22,6 +22,7 @@ mod furniture;
 mod grid;
 mod hayro;
 mod joined;
+mod levels;
 mod line;
 mod links;
 mod order;

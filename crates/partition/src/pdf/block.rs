@@ -296,7 +296,7 @@ fn finish(lines: &[&Line]) -> Option<Block> {
         bold: lines.iter().all(|line| line.bold),
         italic: lines.iter().all(|line| line.italic),
         monospace: lines.iter().all(|line| line.monospace),
-        tabular: lines.iter().all(|line| line.cells > 1),
+        tabular: lines.iter().all(|line| line.cells > 1) && have_common_gap(lines),
         marker: if first.table.is_some() {
             None
         } else {
@@ -323,6 +323,44 @@ fn finish(lines: &[&Line]) -> Option<Block> {
         block.text = block.text.get(length..).unwrap_or_default().trim_start().to_owned();
     }
     (!block.text.is_empty()).then_some(block)
+}
+
+/// Whether a gap runs down through all lines, as between columns of cells. Justified or recognised prose
+/// has wide gaps too, but each elsewhere.
+fn have_common_gap(lines: &[&Line]) -> bool {
+    let gaps = |line: &Line| -> Vec<(f32, f32)> {
+        let pairs = line.parts.windows(2).filter_map(|pair| match pair {
+            [a, b] if b.x0 > a.x1 => Some((a.x1, b.x0)),
+            _ => None,
+        });
+        pairs.collect()
+    };
+    let mut open: Option<Vec<(f32, f32)>> = None;
+    for line in lines {
+        let here = gaps(line);
+        let next = match open {
+            None => here,
+            // Both are in order, so that one walk finds all overlaps.
+            Some(open) => {
+                let mut common = Vec::new();
+                let mut from = 0;
+                for (left, right) in open {
+                    while here.get(from).is_some_and(|gap| gap.1 <= left) {
+                        from += 1;
+                    }
+                    if let Some(gap) = here.get(from).filter(|gap| gap.0 < right) {
+                        common.push((left.max(gap.0), right.min(gap.1)));
+                    }
+                }
+                common
+            }
+        };
+        if next.is_empty() {
+            return false;
+        }
+        open = Some(next);
+    }
+    true
 }
 
 /// The tag of more than half of the text.

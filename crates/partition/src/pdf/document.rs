@@ -86,7 +86,12 @@ pub(super) fn partition(source: &mut dyn PageSource, cx: &mut Context) -> Result
     let mut laid_out: Vec<Vec<(Frame, Block)>> = pages.iter_mut().map(lay_out).collect();
     join_paragraphs(&mut laid_out);
     let all: Vec<&Block> = laid_out.iter().flatten().map(|(_, block)| block).collect();
-    let roles = roles(&all, body(&all, count), &source.outline());
+    let on: Vec<usize> = laid_out
+        .iter()
+        .enumerate()
+        .flat_map(|(index, blocks)| std::iter::repeat_n(index, blocks.len()))
+        .collect();
+    let roles = roles(&all, &on, body(&all, count), &source.outline());
 
     let mut roles = roles.into_iter();
     let last = pages.len().saturating_sub(1);
