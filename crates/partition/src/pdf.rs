@@ -21,6 +21,8 @@ mod frame;
 mod furniture;
 mod grid;
 mod hayro;
+#[cfg(test)]
+mod heading_tests;
 mod joined;
 mod levels;
 mod line;

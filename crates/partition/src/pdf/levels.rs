@@ -18,10 +18,14 @@ pub(super) fn number_depth(text: &str) -> Option<u32> {
     let (head, rest) = text.split_once(' ')?;
     let head = head.trim_end_matches(['.', ')', ':']);
     let rest = rest.trim_start();
-    if head.is_empty() || !rest.chars().next()?.is_alphabetic() {
+    let parts: Vec<&str> = head.split('.').collect();
+    // `2.1 5G networks`, but not `2.1 30 mm`.
+    let word = rest.split(' ').next().unwrap_or_default();
+    let begins = rest.starts_with(char::is_alphabetic)
+        || (parts.len() > 1 && word.chars().filter(|ch| ch.is_alphabetic()).count() >= 2);
+    if head.is_empty() || !begins {
         return None;
     }
-    let parts: Vec<&str> = head.split('.').collect();
     let numeric = parts
         .iter()
         .all(|part| (1..=3).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit()));
@@ -263,6 +267,23 @@ mod tests {
     }
 
     const PROSE: &str = "A line of plain text that is long enough to weigh something";
+
+    #[test]
+    fn section_numbers_tell_levels() {
+        let found = [
+            "1 Scope",
+            "2.1 Scope",
+            "A.1.2 Scope",
+            "2.1 5-Level paging",
+            "2.1 30 mm",
+            "2 30-day rule",
+            "12.5 7",
+        ];
+        assert_eq!(
+            found.map(number_depth),
+            [Some(1), Some(2), Some(3), Some(2), None, None, None]
+        );
+    }
 
     #[test]
     fn sizes_rank_headings() {

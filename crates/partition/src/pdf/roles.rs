@@ -100,7 +100,8 @@ pub(super) fn roles(blocks: &[&Block], pages: &[usize], body: Body, outline: &[O
     let mut evidence: Vec<Evidence> = blocks
         .iter()
         .map(|block| {
-            let marked = bookmarks.depth(&block.text).is_some() && block.lines <= 4 && !block.tabular;
+            let row = block.table.is_some() || (block.tabular && block.lines > 1);
+            let marked = bookmarks.depth(&block.text).is_some() && block.lines <= 4 && !row && !block.leaders;
             if marked {
                 Evidence::Strong
             } else {
@@ -173,12 +174,45 @@ fn judge_by_what_follows(blocks: &[&Block], evidence: &mut [Evidence], body: Bod
             && block.lines == 1
             && block.text.len() <= 4
             && block.text.bytes().all(|b| b.is_ascii_digit());
+        let set_off = block.italic && !next.italic && *slot == Evidence::None && is_italic_heading(block, next);
         if label {
             *slot = Evidence::None;
+        } else if set_off {
+            *slot = Evidence::Strong;
         } else if numeral && followed_by == Evidence::Strong && next.size <= block.size * 1.02 {
             *slot = Evidence::Strong;
         }
     }
+}
+
+/// A short line in italics, its words with capitals, right above a paragraph that is set upright in the
+/// same size and begins at the same margin.
+fn is_italic_heading(block: &Block, next: &Block) -> bool {
+    let words: Vec<&str> = block.text.split_whitespace().collect();
+    let capitals = words.iter().filter(|word| word.starts_with(char::is_uppercase)).count();
+    let plain = |block: &Block| block.table.is_none() && !block.tabular && block.marker.is_none();
+    plain(block)
+        && plain(next)
+        && block.lines == 1
+        && (2..=10).contains(&words.len())
+        && capitals * 3 >= words.len() * 2
+        && block.text.starts_with(char::is_uppercase)
+        && block.text.ends_with(char::is_alphabetic)
+        && !is_caption(&block.text)
+        && next.lines >= 2
+        && next.text.starts_with(char::is_uppercase)
+        && (0.95..1.05).contains(&(block.size / next.size))
+        && (block.bbox[0] - next.bbox[0]).abs() < 2.0 * block.size
+        && (0.0..2.0 * block.size).contains(&(next.bbox[1] - block.bbox[3]))
+}
+
+/// Whether a block is made of rows of cells. A section number set apart from its heading is no cell, unless
+/// the number of a page follows as in a table of contents.
+fn is_row(block: &Block) -> bool {
+    let last = block.text.rsplit(' ').next().unwrap_or_default();
+    let entry = last.bytes().all(|b| b.is_ascii_digit());
+    let numbered = block.lines == 1 && !entry && number_depth(&block.text).is_some();
+    block.table.is_some() || (block.tabular && !numbered)
 }
 
 /// How much speaks for a heading.
@@ -195,12 +229,7 @@ fn heading_evidence(block: &Block, body: Body) -> Evidence {
     let letters = text.chars().filter(|ch| ch.is_alphabetic()).count();
     let visible = text.chars().filter(|ch| !ch.is_whitespace()).count();
     let words = text.split_whitespace().count();
-    if block.tabular
-        || block.table.is_some()
-        || block.marker == Some(Marker::Bullet)
-        || letters < 2
-        || letters * 2 < visible
-    {
+    if is_row(block) || block.leaders || block.marker == Some(Marker::Bullet) || letters < 2 || letters * 2 < visible {
         return Evidence::None;
     }
     let ratio = block.size / body.size;
@@ -227,7 +256,10 @@ fn heading_evidence(block: &Block, body: Body) -> Evidence {
         return Evidence::None;
     }
     let bold = block.bold && !body.bold && ratio >= 0.9 && words <= 24;
+    // Programs shout too.
+    let code = text.contains(['_', '=', '<', '{', ';']);
     let caps = letters >= 4
+        && !code
         && words <= 10
         && ratio >= 0.95
         && !text.chars().any(char::is_lowercase)
