@@ -13,11 +13,13 @@ use super::furniture::{Furniture, FurnitureLine, Sheet, take_furniture};
 use super::grid::ruled_tables;
 use super::joined::join_paragraphs;
 use super::links::{LinkedText, linked_texts, links_in};
+use super::lists::set_depths;
 use super::order::read_order;
 use super::roles::{Body, BodyCount, Role, roles};
 use super::script::is_blank;
 use super::segment::{Segment, segments};
 use super::table::{Cell, Table};
+use super::tagged::tagged_tables;
 use super::visibility::Hidden;
 use crate::context::Context;
 use crate::error::PartitionError;
@@ -92,7 +94,8 @@ pub(super) fn partition(source: &mut dyn PageSource, cx: &mut Context) -> Result
         .enumerate()
         .flat_map(|(index, blocks)| std::iter::repeat_n(index, blocks.len()))
         .collect();
-    let roles = roles(&all, &on, body(&all, count), &source.outline());
+    let mut roles = roles(&all, &on, body(&all, count), &source.outline());
+    set_depths(&all, &on, &mut roles);
 
     let mut roles = roles.into_iter();
     let last = pages.len().saturating_sub(1);
@@ -158,7 +161,8 @@ fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
         && frame.direction != Direction::Oblique
     {
         let (rules, fills) = framed(&content, frame);
-        page.tables = ruled_tables(&rules, segments);
+        page.tables = tagged_tables(&content.cells, segments);
+        page.tables.extend(ruled_tables(&rules, segments));
         page.tables
             .extend(banded_tables(&rules, &fills, frame.size().1, segments));
         segments.extend(

@@ -175,11 +175,10 @@ fn judge_by_what_follows(blocks: &[&Block], evidence: &mut [Evidence], body: Bod
             && block.text.len() <= 4
             && block.text.bytes().all(|b| b.is_ascii_digit());
         let set_off = block.italic && !next.italic && *slot == Evidence::None && is_italic_heading(block, next);
+        let heads = numeral && followed_by == Evidence::Strong && next.size <= block.size * 1.02;
         if label {
             *slot = Evidence::None;
-        } else if set_off {
-            *slot = Evidence::Strong;
-        } else if numeral && followed_by == Evidence::Strong && next.size <= block.size * 1.02 {
+        } else if set_off || heads {
             *slot = Evidence::Strong;
         }
     }

@@ -15,6 +15,8 @@ use super::super::visibility::{Doubt, is_white};
 const MAX_WIDTHS: usize = 32;
 /// Glyph space has 1000 units to the em.
 const UNITS_PER_EM: f64 = 1000.0;
+/// Height of the top of a character of vertical text above its baseline, in font sizes.
+const VERTICAL_ORIGIN: f64 = 0.88;
 /// Colour spaces of a page that are looked at.
 const MAX_COLOUR_SPACES: usize = 256;
 
@@ -76,9 +78,12 @@ impl Place {
         } else {
             (f64::from(width.unwrap_or(0.0)) * scale).clamp(0.0, 4.0 * size)
         };
+        // A character of vertical text is placed by the left end of its baseline; its line goes on from top
+        // to bottom.
+        let rise = if vertical { VERTICAL_ORIGIN * size } else { 0.0 };
         Some(Self {
             x: e as f32,
-            y: f as f32,
+            y: (f - rise) as f32,
             advance: advance as f32,
             size: size as f32,
             unit: (ux as f32, uy as f32),
