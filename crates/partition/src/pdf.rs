@@ -1,11 +1,14 @@
 //! Reader of PDF files: their text layer, laid out.
 //!
-//! The engine gives characters with their places, and what a tagged file says of them
-//! ([`structure`]); everything after that is pure: characters to segments of text ([`segment`]), ruled
+//! The engine opens the file, mending its list of pages where that is broken ([`repair`]), and gives
+//! characters with their places ([`device`]), without those that nobody sees ([`visibility`]), with the
+//! values of form fields ([`forms`]) and what a tagged file says of them ([`structure`]); everything after
+//! that is pure: characters to segments of text ([`segment`]), tagged tables ([`tagged`]), ruled
 //! tables ([`grid`]) and those between horizontal rules or shades ([`banded`]) and running heads
 //! ([`furniture`], [`edges`]) taken out, tables joined over columns and pages ([`continued`]), segments
 //! into reading order ([`order`]), lines, tables without rules ([`aligned`]) and paragraphs ([`block`]),
-//! paragraphs joined over columns and pages ([`joined`]), kinds of elements ([`roles`]).
+//! paragraphs joined over columns and pages ([`joined`]), kinds of elements ([`roles`]) and their
+//! levels ([`levels`], [`lists`]).
 
 mod aligned;
 mod banded;
@@ -21,9 +24,13 @@ mod frame;
 mod furniture;
 mod grid;
 mod hayro;
+#[cfg(test)]
+mod heading_tests;
 mod joined;
+mod levels;
 mod line;
 mod links;
+mod lists;
 mod order;
 mod repair;
 #[cfg(test)]
@@ -37,6 +44,7 @@ mod structure;
 mod table;
 #[cfg(test)]
 mod table_tests;
+mod tagged;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

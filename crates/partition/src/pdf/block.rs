@@ -37,6 +37,8 @@ pub(super) struct Block {
     pub(super) tabular: bool,
     /// How the text starts when it is a list item.
     pub(super) marker: Option<Marker>,
+    /// Dots lead from the text to a page number: an entry of a table of contents.
+    pub(super) leaders: bool,
     /// The lines as they stand, indented, when they are monospaced; else empty.
     pub(super) code: String,
     /// What the file's structure says of most of its text.
@@ -102,6 +104,7 @@ fn table_block(table: Table, line: &Line) -> Block {
         monospace: false,
         tabular: true,
         marker: None,
+        leaders: false,
         code: String::new(),
         tag: TagKind::None,
         table: Some(table),
@@ -161,6 +164,17 @@ fn starts_block(current: &[&Line], last: &Line, line: &Line, next: Option<&Line>
     }
     let size = last.size.max(line.size);
     let step = line.base - last.base;
+    // A heading in italics or bold that the structure has in one element with its text.
+    let head = current.len() == 1 && (last.italic && !line.italic || last.bold && !line.bold);
+    if head
+        && !last.is_item()
+        && has_room(last, line, column)
+        && last.text.ends_with(char::is_alphabetic)
+        && line.text.starts_with(char::is_uppercase)
+        && line.x0() < last.x0() + 2.0 * size
+    {
+        return true;
+    }
     // One element of the file's structure.
     let tagged = line.tag.element > 0 && line.tag.element == last.tag.element && line.tag.kind != TagKind::None;
     if tagged && step < 2.0 * size && (0.8..1.25).contains(&(line.size / last.size)) {
@@ -187,6 +201,9 @@ fn starts_block(current: &[&Line], last: &Line, line: &Line, next: Option<&Line>
     }
     // Code keeps its blank lines, indents and markers.
     if line.monospace && !column.monospace && step < 2.6 * size {
+        return false;
+    }
+    if continues_heading(last, line, column) {
         return false;
     }
     if (last.cells > 1) != (line.cells > 1) {
@@ -228,6 +245,24 @@ fn starts_block(current: &[&Line], last: &Line, line: &Line, next: Option<&Line>
         return true;
     }
     ended_early(last, line, column)
+}
+
+/// Whether a line goes on with a heading whose section number is set apart, under its first word.
+fn continues_heading(last: &Line, line: &Line, column: &Column) -> bool {
+    let [number, text, ..] = last.parts.as_slice() else {
+        return false;
+    };
+    let is_number = number.text.starts_with(|ch: char| ch.is_ascii_digit())
+        && number.text.chars().count() <= 8
+        && number.text.chars().all(|ch| ch.is_ascii_digit() || ch == '.');
+    is_number
+        && (last.bold || last.size > SIZE_CHANGE * column.size)
+        && last.cells <= 2
+        && line.cells == 1
+        && line.font == last.font
+        && (0.97..1.03).contains(&(line.size / last.size))
+        && (line.x0() - text.x0).abs() < 0.5 * line.size
+        && line.base - last.base < 1.6 * line.size
 }
 
 /// A line of boxes to tick.
@@ -296,12 +331,13 @@ fn finish(lines: &[&Line]) -> Option<Block> {
         bold: lines.iter().all(|line| line.bold),
         italic: lines.iter().all(|line| line.italic),
         monospace: lines.iter().all(|line| line.monospace),
-        tabular: lines.iter().all(|line| line.cells > 1),
+        tabular: lines.iter().all(|line| line.cells > 1) && have_common_gap(lines),
         marker: if first.table.is_some() {
             None
         } else {
             marker(&first.text)
         },
+        leaders: lines.iter().any(|line| line.has_leaders()),
         code: String::new(),
         tag: tag(lines),
         table: None,
@@ -315,7 +351,7 @@ fn finish(lines: &[&Line]) -> Option<Block> {
         block.bbox = union(block.bbox, line.bbox);
     }
     block.text.retain(|ch| ch != '\u{AD}');
-    if lines.iter().any(|line| line.has_leaders()) {
+    if block.leaders {
         block.text = without_leaders(&block.text);
     }
     if block.marker == Some(Marker::Bullet) {
@@ -323,6 +359,44 @@ fn finish(lines: &[&Line]) -> Option<Block> {
         block.text = block.text.get(length..).unwrap_or_default().trim_start().to_owned();
     }
     (!block.text.is_empty()).then_some(block)
+}
+
+/// Whether a gap runs down through all lines, as between columns of cells. Justified or recognised prose
+/// has wide gaps too, but each elsewhere.
+fn have_common_gap(lines: &[&Line]) -> bool {
+    let gaps = |line: &Line| -> Vec<(f32, f32)> {
+        let pairs = line.parts.windows(2).filter_map(|pair| match pair {
+            [a, b] if b.x0 > a.x1 => Some((a.x1, b.x0)),
+            _ => None,
+        });
+        pairs.collect()
+    };
+    let mut open: Option<Vec<(f32, f32)>> = None;
+    for line in lines {
+        let here = gaps(line);
+        let next = match open {
+            None => here,
+            // Both are in order, so that one walk finds all overlaps.
+            Some(open) => {
+                let mut common = Vec::new();
+                let mut from = 0;
+                for (left, right) in open {
+                    while here.get(from).is_some_and(|gap| gap.1 <= left) {
+                        from += 1;
+                    }
+                    if let Some(gap) = here.get(from).filter(|gap| gap.0 < right) {
+                        common.push((left.max(gap.0), right.min(gap.1)));
+                    }
+                }
+                common
+            }
+        };
+        if next.is_empty() {
+            return false;
+        }
+        open = Some(next);
+    }
+    true
 }
 
 /// The tag of more than half of the text.

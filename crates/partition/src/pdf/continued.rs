@@ -87,7 +87,7 @@ fn join_columns(leaf: &mut Leaf<'_>) {
         if let Some(next) = next {
             let more = leaf.tables.get(next).cloned();
             if let (Some(table), Some(more)) = (leaf.tables.get_mut(index), more) {
-                table.append(more);
+                table.append(more, 0);
                 leaf.segments.retain(|s| s.table != Some(next));
             }
         }
@@ -114,11 +114,11 @@ fn join_pages(page: &mut Leaf<'_>, next: &mut Leaf<'_>) {
     if let Some(more) = continued.and_then(|index| next.tables.get(index)) {
         let beside = (more.bbox[0] - table.bbox[0]).abs() < SIDES;
         if beside && same_shape(table, more) {
-            table.append(more.clone());
+            table.append(more.clone(), 1);
             next.segments.retain(|s| s.table != continued);
         }
     } else if let Some((more, bottom)) = rows_at_top(table, next.segments) {
-        table.append(more);
+        table.append(more, 1);
         let [x0, _, x1, _] = table.bbox;
         next.segments
             .retain(|s| s.table.is_some() || s.y1 > bottom + 0.5 || s.x1 < x0 - SIDES || s.x0 > x1 + SIDES);

@@ -1,17 +1,20 @@
 //! The drawing target that keeps characters and ruling lines and paints nothing.
 
-use hayro_interpret::font::{Glyph as DrawnGlyph, GlyphRun, PositionedGlyph};
+mod runs;
+
+use hayro_interpret::font::{Glyph as DrawnGlyph, GlyphRun};
 use hayro_interpret::hayro_cmap::{BfString, WritingMode};
+use hayro_interpret::hayro_syntax::object::Dict;
 use hayro_interpret::hayro_syntax::object::dict::keys::MCID;
-use hayro_interpret::hayro_syntax::object::{Array, Dict, Name};
 use hayro_interpret::hayro_syntax::page::Page;
 use hayro_interpret::kurbo::{self, Affine, BezPath, PathEl, Point};
 use hayro_interpret::{BlendMode, ClipPath, Device, DrawMode, DrawProps, Image, ImageDrawProps, Paint, SoftMask};
 
-use super::engine::{Direction, FontId, Glyph, PageContent, Rule, Tag, TagKind, UNKNOWN};
+use super::engine::{FontId, Glyph, PageContent, Rule, Tag, TagKind, UNKNOWN};
 use super::fonts::FontTable;
-use super::script::{is_blank, is_right_to_left};
+use super::script::is_blank;
 use super::visibility::{Clips, Doubt, Hidden, Painted, is_white, middle};
+use runs::{Place, Text, doubt, has_inks, is_space, is_stretched, printable, widths};
 
 /// Ruling lines kept per page; drawings with more are no tables.
 const MAX_RULES: usize = 20_000;
@@ -27,12 +30,6 @@ const MAX_RULE_THICKNESS: f64 = 3.0;
 const MIN_RULE_LENGTH: f64 = 3.0;
 /// Characters drawn this far outside the page, in points, are not seen.
 const PAGE_MARGIN: f32 = 2.0;
-/// Colour spaces of a page that are looked at.
-const MAX_COLOUR_SPACES: usize = 256;
-/// Glyphs of a run whose widths are compared to find its font.
-const MAX_WIDTHS: usize = 32;
-/// Glyph space has 1000 units to the em.
-const UNITS_PER_EM: f64 = 1000.0;
 
 pub(super) struct GlyphDevice<'f, 'a> {
     page: &'a Page<'a>,
@@ -240,91 +237,6 @@ impl<'f, 'a> GlyphDevice<'f, 'a> {
     }
 }
 
-/// The characters of one glyph.
-enum Text<'t> {
-    One(char),
-    Many(&'t str),
-}
-
-impl Text<'_> {
-    fn len(&self) -> usize {
-        match self {
-            Self::One(_) => 1,
-            Self::Many(text) => text.chars().count(),
-        }
-    }
-
-    fn is_right_to_left(&self) -> bool {
-        match self {
-            Self::One(_) => false,
-            Self::Many(text) => text.chars().next().is_some_and(is_right_to_left),
-        }
-    }
-
-    fn for_each(&self, mut f: impl FnMut(char)) {
-        match self {
-            Self::One(ch) => f(*ch),
-            Self::Many(text) => text.chars().for_each(f),
-        }
-    }
-}
-
-/// Where and how large a glyph stands.
-#[derive(Clone, Copy)]
-struct Place {
-    x: f32,
-    y: f32,
-    advance: f32,
-    size: f32,
-    unit: (f32, f32),
-    direction: Direction,
-}
-
-impl Place {
-    /// `matrix` takes glyph space to page space; `width` is the advance in glyph space.
-    /// `stretched` says that it also stretches the glyph, which is no part of its advance.
-    fn new(matrix: Affine, width: Option<f32>, vertical: bool, stretched: bool) -> Option<Self> {
-        let [a, b, c, d, e, f] = matrix.as_coeffs();
-        let size = c.hypot(d) * UNITS_PER_EM;
-        let along = a.hypot(b);
-        let scale = if stretched { size / UNITS_PER_EM } else { along };
-        if !(size.is_finite() && along.is_finite() && e.is_finite() && f.is_finite()) || size <= 0.05 || along <= 0.0 {
-            return None;
-        }
-        let (ux, uy) = if vertical { (0.0, 1.0) } else { (a / along, b / along) };
-        let direction = if vertical { Direction::South } else { direction(ux, uy) };
-        let advance = if vertical {
-            size
-        } else {
-            (f64::from(width.unwrap_or(0.0)) * scale).clamp(0.0, 4.0 * size)
-        };
-        Some(Self {
-            x: e as f32,
-            y: f as f32,
-            advance: advance as f32,
-            size: size as f32,
-            unit: (ux as f32, uy as f32),
-            direction,
-        })
-    }
-}
-
-/// The quarter of the circle a unit vector points to, if it does within some 6 degrees.
-fn direction(x: f64, y: f64) -> Direction {
-    const NEARLY_ONE: f64 = 0.994;
-    if x > NEARLY_ONE {
-        Direction::East
-    } else if x < -NEARLY_ONE {
-        Direction::West
-    } else if y > NEARLY_ONE {
-        Direction::South
-    } else if y < -NEARLY_ONE {
-        Direction::North
-    } else {
-        Direction::Oblique
-    }
-}
-
 impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
     fn draw_glyph_run(&mut self, run: &GlyphRun<'_, 'a>, props: DrawProps<'a>, mode: &DrawMode) {
         if self.repeats_last_run(run, props.transform) && matches!(mode, DrawMode::Stroke(_)) {
@@ -493,46 +405,6 @@ impl GlyphDevice<'_, '_> {
     }
 }
 
-/// Whether a run is only seen when something is behind it.
-fn doubt(run: &GlyphRun<'_, '_>, props: &DrawProps<'_>, mode: &DrawMode) -> Option<Doubt> {
-    if matches!(mode, DrawMode::Invisible) {
-        return Some(Doubt::Invisible);
-    }
-    let Paint::Color(colour) = &props.paint else {
-        return None;
-    };
-    let rgba = colour.to_rgba().to_rgba8();
-    let first: &DrawnGlyph<'_> = run.glyphs().first()?;
-    match (rgba, first) {
-        ([.., 0], _) => Some(Doubt::Invisible),
-        // Others may bring colours of their own.
-        (_, DrawnGlyph::Outline(_)) => is_white(rgba).then_some(Doubt::White),
-        (_, DrawnGlyph::Type3(_)) => None,
-    }
-}
-
-fn is_space(unicode: &Option<BfString>) -> bool {
-    matches!(unicode, Some(BfString::Char(ch)) if is_blank(*ch))
-}
-
-/// Whether the colours of a page may be others than they seem, as its colour spaces and shadings are not
-/// set up: in some spaces full is dark.
-fn has_inks(page: &Page<'_>) -> bool {
-    if page.resources().shadings.keys().next().is_some() {
-        return true;
-    }
-    let spaces = &page.resources().color_spaces;
-    spaces.keys().take(MAX_COLOUR_SPACES).any(|key| {
-        let name = spaces
-            .get::<Array<'_>>(key.as_ref())
-            .and_then(|space| space.iter::<Name<'_>>().next());
-        matches!(
-            name.as_deref(),
-            Some(b"Separation" | b"DeviceN" | b"Indexed" | b"Lab" | b"Pattern")
-        )
-    })
-}
-
 /// The tags of a page with those that need no structure tree before them.
 fn page_tags(known: Vec<Tag>) -> Vec<Tag> {
     let artifact = Tag {
@@ -540,52 +412,4 @@ fn page_tags(known: Vec<Tag>) -> Vec<Tag> {
         element: 0,
     };
     [Tag::default(), artifact].into_iter().chain(known).collect()
-}
-
-/// Whether glyphs are stretched to fit the widths of a font they stand in for. The matrix of such a
-/// glyph does not tell how far the text moves on; where the next one stands does. None when no glyph of
-/// the run is wider or narrower than its size.
-fn is_stretched(run: &GlyphRun<'_, '_>, transform: Affine) -> Option<bool> {
-    let place = |glyph: &PositionedGlyph<'_>| {
-        let [a, b, c, d, e, f] = (transform * glyph.transform()).as_coeffs();
-        (a.hypot(b), c.hypot(d), Point::new(e, f))
-    };
-    let (mut with, mut without, mut count) = (0.0, 0.0, 0);
-    for pair in run.glyphs().windows(2).take(MAX_WIDTHS) {
-        let [first, next] = pair else { continue };
-        let [a, b, c, d, ..] = first.transform().as_coeffs();
-        let (wide, high) = (a * a + b * b, c * c + d * d);
-        if (wide - high).abs() < 0.02 * high {
-            continue;
-        }
-        let (along, across, origin) = place(first);
-        let drawn: &DrawnGlyph<'_> = first;
-        let DrawnGlyph::Outline(outline) = drawn else { continue };
-        let Some(width) = outline.advance_width() else { continue };
-        let step = origin.distance(place(next).2);
-        with += (step - f64::from(width) * across).abs();
-        without += (step - f64::from(width) * along).abs();
-        count += 1;
-    }
-    (count > 0).then_some(with < without)
-}
-
-/// Codes and widths of the first glyphs of a run.
-fn widths(run: &GlyphRun<'_, '_>) -> Vec<(u32, f32)> {
-    let glyphs = run.glyphs().iter().take(MAX_WIDTHS);
-    glyphs
-        .filter_map(|glyph| {
-            let drawn: &DrawnGlyph<'_> = glyph;
-            match drawn {
-                DrawnGlyph::Outline(outline) => Some((outline.char_code(), outline.advance_width()?)),
-                DrawnGlyph::Type3(_) => None,
-            }
-        })
-        .collect()
-}
-
-fn printable(code: u32) -> Option<char> {
-    matches!(code, 0x20..=0x7E | 0xA0..=0xFF)
-        .then(|| char::from_u32(code))
-        .flatten()
 }

@@ -2,6 +2,7 @@
 
 use docmill_model::metadata::{Coordinates, Link};
 use docmill_model::{Element, ElementType, PageInfo, Warning, WarningCode};
+use serde_json::{Value, json};
 
 use super::banded::banded_tables;
 use super::block::{Block, blocks};
@@ -12,11 +13,13 @@ use super::furniture::{Furniture, FurnitureLine, Sheet, take_furniture};
 use super::grid::ruled_tables;
 use super::joined::join_paragraphs;
 use super::links::{LinkedText, linked_texts, links_in};
+use super::lists::set_depths;
 use super::order::read_order;
 use super::roles::{Body, BodyCount, Role, roles};
 use super::script::is_blank;
 use super::segment::{Segment, segments};
-use super::table::Table;
+use super::table::{Cell, Table};
+use super::tagged::tagged_tables;
 use super::visibility::Hidden;
 use crate::context::Context;
 use crate::error::PartitionError;
@@ -86,7 +89,13 @@ pub(super) fn partition(source: &mut dyn PageSource, cx: &mut Context) -> Result
     let mut laid_out: Vec<Vec<(Frame, Block)>> = pages.iter_mut().map(lay_out).collect();
     join_paragraphs(&mut laid_out);
     let all: Vec<&Block> = laid_out.iter().flatten().map(|(_, block)| block).collect();
-    let roles = roles(&all, body(&all, count), &source.outline());
+    let on: Vec<usize> = laid_out
+        .iter()
+        .enumerate()
+        .flat_map(|(index, blocks)| std::iter::repeat_n(index, blocks.len()))
+        .collect();
+    let mut roles = roles(&all, &on, body(&all, count), &source.outline());
+    set_depths(&all, &on, &mut roles);
 
     let mut roles = roles.into_iter();
     let last = pages.len().saturating_sub(1);
@@ -152,7 +161,8 @@ fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
         && frame.direction != Direction::Oblique
     {
         let (rules, fills) = framed(&content, frame);
-        page.tables = ruled_tables(&rules, segments);
+        page.tables = tagged_tables(&content.cells, segments);
+        page.tables.extend(ruled_tables(&rules, segments));
         page.tables
             .extend(banded_tables(&rules, &fills, frame.size().1, segments));
         segments.extend(
@@ -356,6 +366,13 @@ fn emit(
                 element.metadata.text_as_html = Some(table.html());
             }
             element.metadata.table_extraction_method = Some("grid".to_owned());
+            if cx.options.infer_table_structure && cx.options.coordinates {
+                let cells = table.cells.iter().map(|cell| cell_value(cell, frame, page.number));
+                element
+                    .metadata
+                    .extra
+                    .insert("table_as_cells".to_owned(), cells.collect());
+            }
         }
         element.metadata.category_depth = role.depth;
         element.metadata.links = block_links(pages, index, frame, block, &element.text);
@@ -365,6 +382,30 @@ fn emit(
         cx.push(furniture_element(item))?;
     }
     Ok(())
+}
+
+/// A cell as `table_as_cells` has it: place and size in the grid, text, and the page and box it has there.
+fn cell_value(cell: &Cell, frame: &Frame, first_page: u32) -> Value {
+    let mut value = json!({
+        "x": cell.column,
+        "y": cell.row,
+        "w": cell.column_span,
+        "h": cell.row_span,
+        "content": cell.text,
+    });
+    if let (Some(bbox), Some(fields)) = (cell.bbox, value.as_object_mut()) {
+        let page = u32::try_from(cell.page)
+            .ok()
+            .and_then(|pages| first_page.checked_add(pages));
+        fields.insert("page_number".to_owned(), json!(page));
+        fields.insert("bbox".to_owned(), json!(rounded(frame.unmap(bbox))));
+    }
+    value
+}
+
+/// A box in hundredths of a point.
+fn rounded(bbox: [f32; 4]) -> [f64; 4] {
+    bbox.map(|v| (f64::from(v) * 100.0).round() / 100.0)
 }
 
 /// The links of a block, which may have parts in several columns or on several pages.
@@ -386,7 +427,7 @@ fn block_links(pages: &[Page], index: usize, frame: &Frame, block: &Block, text:
 
 fn element(page: &Page, frame: &Frame, kind: ElementType, text: &str, bbox: [f32; 4]) -> Element {
     let mut element = Element::new(kind, text).on_page(page.number);
-    let bbox = frame.unmap(bbox).map(|v| (f64::from(v) * 100.0).round() / 100.0);
+    let bbox = rounded(frame.unmap(bbox));
     let size = |v: f32| (f64::from(v) * 100.0).round() / 100.0;
     element.metadata.coordinates = Some(Coordinates::from_bbox(bbox, size(page.width), size(page.height)));
     element

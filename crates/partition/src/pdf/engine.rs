@@ -74,6 +74,21 @@ pub(super) enum TagKind {
     Cell,
 }
 
+/// A cell of a table as the structure tree has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TaggedCell {
+    /// Number of its element, as in [`Tag::element`].
+    pub(super) element: u32,
+    /// Number of the table's element.
+    pub(super) table: u32,
+    pub(super) row: usize,
+    pub(super) column: usize,
+    pub(super) row_span: usize,
+    pub(super) column_span: usize,
+    /// It heads a row or column.
+    pub(super) header: bool,
+}
+
 /// A font, as far as layout cares.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Font {
@@ -134,6 +149,8 @@ pub(super) struct PageContent {
     pub(super) rules: Vec<Rule>,
     /// The tags of the glyphs; the first says nothing.
     pub(super) tags: Vec<Tag>,
+    /// The cells of tables whose rows are on the page.
+    pub(super) cells: Vec<TaggedCell>,
     /// Filled rectangles that are no lines, `[x0, y0, x1, y1]`: shading.
     pub(super) fills: Vec<[f32; 4]>,
     /// Links.

@@ -14,6 +14,11 @@ const MAX_LINES: usize = 5;
 /// How far the same line may stand from where it stands on other pages, in points.
 const DRIFT: f32 = 8.0;
 
+/// Ratios to the size of the text: a running head above the first stands on most pages; above the second
+/// it is the title of its page.
+const LARGE: f32 = 1.12;
+const TITLE: f32 = 1.3;
+
 /// Lines at one edge of a page that are furniture because the structure leaves them out.
 const MAX_ARTIFACTS: usize = 3;
 /// Documents of at most this many pages may show running heads once only.
@@ -188,11 +193,14 @@ fn repeated(candidates: &[Candidate], pages: usize, body_size: f32) -> Vec<bool>
             on.sort_unstable();
             on.dedup();
             // Slides repeat their large titles now and then; a running head is small or everywhere.
-            let large = cluster
-                .iter()
-                .filter_map(|&i| candidates.get(i))
-                .any(|c| c.line.size > 1.12 * body_size);
-            if on.len() >= least && (!large || on.len() * 2 > pages) {
+            let sizes = cluster.iter().filter_map(|&i| candidates.get(i)).map(|c| c.line.size);
+            let largest = sizes.fold(0.0, f32::max) / body_size;
+            let enough = match largest {
+                ..=LARGE => true,
+                ..=TITLE => on.len() * 2 > pages,
+                _ => false,
+            };
+            if on.len() >= least && enough {
                 for &i in cluster {
                     if let Some(flag) = repeated.get_mut(i) {
                         *flag = true;

@@ -222,6 +222,16 @@ impl Grid {
         self.owner.get(r * self.columns() + c).copied()
     }
 
+    /// The box of the cells from one elementary cell to another.
+    fn area(&self, row: usize, column: usize, last_row: usize, last_column: usize) -> Option<[f32; 4]> {
+        Some([
+            *self.xs.get(column)?,
+            *self.ys.get(row)?,
+            *self.xs.get(last_column + 1)?,
+            *self.ys.get(last_row + 1)?,
+        ])
+    }
+
     fn bbox(&self) -> [f32; 4] {
         let end = |v: &[f32]| v.last().copied().unwrap_or(0.0);
         let start = |v: &[f32]| v.first().copied().unwrap_or(0.0);
@@ -361,6 +371,8 @@ fn fill(grid: &Grid, segments: &mut Vec<Segment>) -> Option<Table> {
             column_span: last_column - column + 1,
             text,
             bold,
+            bbox: grid.area(row, column, last_row, last_column),
+            page: 0,
         });
     }
     segments.retain(|segment| place(segment).is_none());

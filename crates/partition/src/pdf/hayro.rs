@@ -56,12 +56,12 @@ pub(super) fn open(bytes: &Arc<Vec<u8>>, password: Option<&str>) -> Result<Opene
     let damaged = matches!(first, Err(PartitionError::Corrupt { .. }) | Ok(_));
     let relisted = damaged.then(|| relisted(bytes, first.as_ref().ok())).flatten();
     let mut faults = Vec::new();
-    let pdf = match relisted {
-        Some(pdf) if pdf.pages().len() > count => {
+    let pdf = match (relisted, first) {
+        (Some(pdf), _) if pdf.pages().len() > count => {
             faults.push("its list of pages is damaged; pages were searched for and may be out of order".to_owned());
             pdf
         }
-        _ => first?,
+        (_, first) => first?,
     };
     let count = pdf.pages().len();
     if count == 0 {
@@ -105,7 +105,10 @@ fn load(bytes: &Arc<Vec<u8>>, password: Option<&str>) -> Result<Pdf, PartitionEr
             })
         }
         Ok(Err(LoadPdfError::Decryption(error))) => Err(PartitionError::corrupt("PDF", encryption_fault(error))),
-        Ok(Err(LoadPdfError::Invalid)) => Err(PartitionError::corrupt("PDF", "it has no usable page tree")),
+        Ok(Err(LoadPdfError::Invalid)) => Err(PartitionError::corrupt(
+            "PDF",
+            "neither a list of pages nor a page can be found in it; it may be cut short",
+        )),
         Err(_) => Err(PartitionError::corrupt("PDF", "its structure cannot be followed")),
     }
 }
@@ -184,6 +187,10 @@ impl<'a> HayroSource<'a> {
         let transform = Affine::new(page.initial_transform(true).as_coeffs());
         let bbox = kurbo::Rect::new(0.0, 0.0, f64::from(width), f64::from(height));
         let tags = self.structure.as_mut().map(|structure| structure.tags(page));
+        let cells = match (&mut self.structure, &tags) {
+            (Some(structure), Some(tags)) => structure.cells(tags),
+            _ => Vec::new(),
+        };
         let mut device = GlyphDevice::new(page, &mut self.fonts, tags.unwrap_or_default(), (width, height));
         let context = |settings| Context::new(transform, bbox, &self.cache, self.pdf.xref(), settings);
         interpret(
@@ -207,6 +214,7 @@ impl<'a> HayroSource<'a> {
         if page.raw().contains_key(ANNOTS) {
             add_values(page, transform, &mut content);
         }
+        content.cells = cells;
         content.lost_parts = drawn.lost;
         content.links = links(page, transform);
         Ok(content)

@@ -27,6 +27,15 @@ struct Content {
     bold: bool,
     /// Columns it stands in.
     span: usize,
+    /// Where its text stands.
+    bbox: Option<[f32; 4]>,
+}
+
+fn joined_boxes(a: Option<[f32; 4]>, b: Option<[f32; 4]>) -> Option<[f32; 4]> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(union(a, b)),
+        (a, b) => a.or(b),
+    }
 }
 
 impl Content {
@@ -136,6 +145,7 @@ impl Rows {
             cell.bold = part.bold && (cell.bold || cell.text.is_empty());
             append_line(&mut cell.text, part.text.trim());
             cell.span = cell.span.max(count);
+            cell.bbox = joined_boxes(cell.bbox, Some([part.x0, line.bbox[1], part.x1, line.bbox[3]]));
         }
         cells
     }
@@ -202,6 +212,7 @@ impl Rows {
                     cell.bold = more.bold && (cell.bold || cell.text.is_empty());
                     append_line(&mut cell.text, &more.text);
                     cell.span = cell.span.max(more.span);
+                    cell.bbox = joined_boxes(cell.bbox, more.bbox);
                 }
             }
             _ => self.rows.push(cells),
@@ -251,6 +262,7 @@ impl Rows {
                 cell.text.push_str(&next.text);
                 cell.span = cell.span.max(next.span).min(1).max(cell.span.saturating_sub(1));
                 cell.bold |= next.bold;
+                cell.bbox = joined_boxes(cell.bbox, next.bbox);
             }
             for cell in row.iter_mut().take(column) {
                 cell.span = cell.span.min(self.columns);
@@ -460,6 +472,8 @@ impl Rows {
                     column_span: span,
                     text: content.text,
                     bold: content.bold,
+                    bbox: content.bbox,
+                    page: 0,
                 });
                 column = index + span;
             }

@@ -4,17 +4,17 @@
 //! a page costs the same in a file of one page and of a thousand. The tree is walked as a whole only
 //! where a file lacks the parent tree.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use hayro_interpret::hayro_syntax::Pdf;
 use hayro_interpret::hayro_syntax::object::dict::keys::{
-    K, KIDS, MCID, NUMS, P, PARENT_TREE, PG, ROLE_MAP, S, STRUCT_PARENTS, STRUCT_TREE_ROOT,
+    A, K, KIDS, MCID, NUMS, P, PARENT_TREE, PG, ROLE_MAP, S, STRUCT_PARENTS, STRUCT_TREE_ROOT,
 };
-use hayro_interpret::hayro_syntax::object::{Array, Dict, MaybeRef, Name, Object};
+use hayro_interpret::hayro_syntax::object::{Array, Dict, MaybeRef, Name, Object, ObjectIdentifier};
 use hayro_interpret::hayro_syntax::page::Page;
 use hayro_interpret::hayro_syntax::xref::XRef;
 
-use super::engine::{Tag, TagKind};
+use super::engine::{Tag, TagKind, TaggedCell};
 
 /// Entries of the parent tree that are read.
 const MAX_ENTRIES: usize = 1_000_000;
@@ -24,6 +24,16 @@ const MAX_NODES: usize = 10_000;
 const MAX_PIECES: usize = 200_000;
 /// Elements on the way up that are looked at.
 const MAX_DEPTH: usize = 64;
+/// Elements between a cell and its table, with both.
+const MAX_ABOVE_CELL: usize = 6;
+/// Rows, columns and cells of one table, and rows or columns that one cell spans.
+const MAX_ROWS: usize = 20_000;
+const MAX_COLUMNS: usize = 1000;
+const MAX_CELLS: usize = 200_000;
+const MAX_SPAN: usize = 1000;
+/// Attributes of cells.
+const COL_SPAN: &[u8] = b"ColSpan";
+const ROW_SPAN: &[u8] = b"RowSpan";
 /// Steps through the map of roles.
 const MAX_ROLES: usize = 8;
 
@@ -37,6 +47,10 @@ pub(super) struct Structure<'a> {
     known: HashMap<u32, Tag>,
     /// Where there is no parent tree: by the object number of the page.
     walked: HashMap<u32, Vec<Tag>>,
+    /// Tables that were read, by object number: their cells, row by row.
+    tables: HashMap<u32, Vec<TaggedCell>>,
+    /// The table and row of every cell of those.
+    rows: HashMap<u32, (u32, usize)>,
 }
 
 /// An element on the way down the tree.
@@ -60,6 +74,8 @@ impl<'a> Structure<'a> {
             pages: HashMap::new(),
             known: HashMap::new(),
             walked: HashMap::new(),
+            tables: HashMap::new(),
+            rows: HashMap::new(),
         };
         let Some(parents) = root.get::<Dict<'a>>(PARENT_TREE) else {
             structure.walked = walk(&root, &structure.roles);
@@ -137,6 +153,157 @@ impl<'a> Structure<'a> {
             tags.push(last.1);
         }
         tags
+    }
+
+    /// The cells of tables with rows among the tags of a page: all cells of those rows.
+    pub(super) fn cells(&mut self, tags: &[Tag]) -> Vec<TaggedCell> {
+        // Elements without a number of their own cannot be looked up.
+        if !self.walked.is_empty() {
+            return Vec::new();
+        }
+        // First and last row by table.
+        let mut spans: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
+        let mut last = 0;
+        for tag in tags.iter().filter(|tag| tag.kind == TagKind::Cell) {
+            if tag.element == last {
+                continue;
+            }
+            last = tag.element;
+            if !self.rows.contains_key(&tag.element) {
+                self.read_table(tag.element);
+            }
+            if let Some(&(table, row)) = self.rows.get(&tag.element) {
+                let span = spans.entry(table).or_insert((row, row));
+                *span = (span.0.min(row), span.1.max(row));
+            }
+        }
+        let mut found = Vec::new();
+        for (table, (first, last)) in spans {
+            let cells = self.tables.get(&table).map(Vec::as_slice).unwrap_or_default();
+            let start = cells.partition_point(|cell| cell.row < first);
+            let rows = cells.iter().skip(start).take_while(|cell| cell.row <= last);
+            // Rows beyond the page are cut off.
+            found.extend(rows.map(|cell| TaggedCell {
+                row_span: cell.row_span.min(last + 1 - cell.row),
+                ..*cell
+            }));
+        }
+        found
+    }
+
+    /// Reads the table a cell stands in.
+    fn read_table(&mut self, cell: u32) {
+        let mut number = cell;
+        let mut table = None;
+        for _ in 0..MAX_ABOVE_CELL {
+            let Some(element) = self.xref.get::<Dict<'a>>(ObjectIdentifier::new(number, 0)) else {
+                return;
+            };
+            if element
+                .get::<Name<'a>>(S)
+                .is_some_and(|name| role(name, &self.roles) == "Table")
+            {
+                table = Some(element);
+                break;
+            }
+            let Some(parent) = element.get_ref(P) else { return };
+            number = parent.obj_number;
+        }
+        let Some(table) = table else { return };
+        if self.tables.contains_key(&number) {
+            return;
+        }
+        let cells = self.table_cells(&table, number);
+        for cell in &cells {
+            self.rows.insert(cell.element, (number, cell.row));
+        }
+        self.tables.insert(number, cells);
+    }
+
+    /// The cells of a table, placed as their spans have it.
+    fn table_cells(&self, table: &Dict<'a>, number: u32) -> Vec<TaggedCell> {
+        let mut cells = Vec::new();
+        // Per column the first row that is free.
+        let mut free: Vec<usize> = Vec::new();
+        for (row, line) in self.table_rows(table).iter().enumerate() {
+            let mut column = 0;
+            for (element, cell) in self.elements(line) {
+                let header = match self.role_of(&cell).as_deref() {
+                    Some("TH") => true,
+                    Some("TD") => false,
+                    _ => continue,
+                };
+                while free.get(column).is_some_and(|&until| until > row) {
+                    column += 1;
+                }
+                let [column_span, row_span] = [COL_SPAN, ROW_SPAN].map(|key| span(&cell, key));
+                if column + column_span > MAX_COLUMNS || cells.len() >= MAX_CELLS {
+                    return cells;
+                }
+                if free.len() < column + column_span {
+                    free.resize(column + column_span, 0);
+                }
+                for until in free.iter_mut().skip(column).take(column_span) {
+                    *until = row + row_span;
+                }
+                cells.push(TaggedCell {
+                    element,
+                    table: number,
+                    row,
+                    column,
+                    row_span,
+                    column_span,
+                    header,
+                });
+                column += column_span;
+            }
+        }
+        cells
+    }
+
+    /// The rows of a table, be they in groups or not.
+    fn table_rows(&self, table: &Dict<'a>) -> Vec<Dict<'a>> {
+        let mut rows = Vec::new();
+        for (_, child) in self.elements(table) {
+            match self.role_of(&child).as_deref() {
+                Some("TR") => rows.push(child),
+                Some("THead" | "TBody" | "TFoot") => {
+                    let inner = self.elements(&child).into_iter().map(|(_, row)| row);
+                    rows.extend(inner.filter(|row| self.role_of(row).as_deref() == Some("TR")));
+                }
+                _ => {}
+            }
+            if rows.len() >= MAX_ROWS {
+                break;
+            }
+        }
+        rows.truncate(MAX_ROWS);
+        rows
+    }
+
+    fn role_of(&self, element: &Dict<'a>) -> Option<String> {
+        element.get::<Name<'a>>(S).map(|name| role(name, &self.roles))
+    }
+
+    /// The elements right below one, with their object numbers.
+    fn elements(&self, parent: &Dict<'a>) -> Vec<(u32, Dict<'a>)> {
+        if let Some(only) = parent.get_ref(K) {
+            let element = self.xref.get::<Dict<'a>>(only.into());
+            if let Some(element) = element {
+                return vec![(only.obj_number, element)];
+            }
+        }
+        let Some(kids) = parent.get::<Array<'a>>(K) else {
+            return Vec::new();
+        };
+        let elements = kids.raw_iter().take(MAX_ROWS).filter_map(|kid| match kid {
+            MaybeRef::Ref(reference) => {
+                let element = self.xref.get::<Dict<'a>>(reference.into())?;
+                Some((reference.obj_number, element))
+            }
+            MaybeRef::NotRef(_) => None,
+        });
+        elements.collect()
     }
 
     /// The tag of an element, by those it stands in.
@@ -226,11 +393,22 @@ fn kids<'a>(dict: &Dict<'a>) -> Vec<Object<'a>> {
     }
 }
 
+/// How many rows or columns a cell spans.
+fn span(cell: &Dict<'_>, key: &[u8]) -> usize {
+    let in_dict = |attributes: &Dict<'_>| attributes.get::<u32>(key);
+    let stated = match cell.get::<Object<'_>>(A) {
+        Some(Object::Dict(attributes)) => in_dict(&attributes),
+        Some(Object::Array(list)) => list.iter::<Dict<'_>>().take(MAX_ROLES).find_map(|a| in_dict(&a)),
+        _ => None,
+    };
+    stated.map_or(1, |span| (span as usize).clamp(1, MAX_SPAN))
+}
+
 /// The standard name a name stands for.
 fn role(name: Name<'_>, roles: &Dict<'_>) -> String {
     let mut name = String::from_utf8_lossy(name.as_ref()).into_owned();
     for _ in 0..MAX_ROLES {
-        if kind(&name).is_some() {
+        if kind(&name).is_some() || matches!(name.as_str(), "Table" | "TR" | "THead" | "TBody" | "TFoot") {
             break;
         }
         match roles.get::<Name<'_>>(name.as_bytes()) {
@@ -268,6 +446,8 @@ fn child_tag(name: &str, parent: Tag, element: u32) -> Tag {
     );
     match kind(name) {
         Some(TagKind::Paragraph) if nested => parent,
+        // Lists and the like in a cell are its text.
+        Some(TagKind::ListItem | TagKind::Note) if parent.kind == TagKind::Cell => parent,
         // Label and body of an item are one.
         Some(TagKind::ListItem) if name != "LI" && parent.kind == TagKind::ListItem => parent,
         Some(kind) => Tag { kind, element },

@@ -26,6 +26,10 @@ pub(super) struct Cell {
     pub(super) column_span: usize,
     pub(super) text: String,
     pub(super) bold: bool,
+    /// `[x0, y0, x1, y1]` of the cell between its rules, or of its text where it has none.
+    pub(super) bbox: Option<[f32; 4]>,
+    /// Pages after the one the table begins on.
+    pub(super) page: usize,
 }
 
 impl Table {
@@ -74,13 +78,13 @@ impl Table {
             let mut found = cells
                 .iter()
                 .filter(|c| c.row == row && (from..to).contains(&c.column) && !c.text.is_empty());
-            found
-                .next()
-                .map_or((String::new(), false), |cell| (cell.text.clone(), cell.bold))
+            found.next().map_or((String::new(), false, None), |cell| {
+                (cell.text.clone(), cell.bold, cell.bbox)
+            })
         };
-        let (mut corner, mut bold) = text(&self.cells, 0, 0, 1);
+        let (mut corner, mut bold, mut bbox) = text(&self.cells, 0, 0, 1);
         if corner.is_empty() {
-            (corner, bold) = text(&self.cells, 1, 0, 1);
+            (corner, bold, bbox) = text(&self.cells, 1, 0, 1);
         }
         let mut head = vec![Cell {
             row: 0,
@@ -89,9 +93,11 @@ impl Table {
             column_span: 1,
             text: corner,
             bold,
+            bbox,
+            page: 0,
         }];
         for &(from, to) in groups {
-            let (text, bold) = text(&self.cells, 0, from, to);
+            let (text, bold, bbox) = text(&self.cells, 0, from, to);
             head.push(Cell {
                 row: 0,
                 column: from,
@@ -99,6 +105,8 @@ impl Table {
                 column_span: to - from,
                 text,
                 bold,
+                bbox,
+                page: 0,
             });
         }
         let covered = |column: usize| groups.iter().any(|(from, to)| (*from..*to).contains(&column));
@@ -110,6 +118,8 @@ impl Table {
             column_span: 1,
             text: String::new(),
             bold: false,
+            bbox: None,
+            page: 0,
         }));
         head.sort_by_key(|cell| cell.column);
         let rest = std::mem::take(&mut self.cells);
@@ -120,9 +130,9 @@ impl Table {
         );
     }
 
-    /// Adds the rows of a table that continues this one. A heading that is repeated is left out, and a
+    /// Adds the rows of a table that continues this one, `pages` pages later. A heading that is repeated is left out, and a
     /// row that was broken is made one.
-    pub(super) fn append(&mut self, mut more: Self) {
+    pub(super) fn append(&mut self, mut more: Self, pages: usize) {
         let row = |table: &Self, row: usize| -> Vec<(usize, String)> {
             let cells = table
                 .cells
@@ -165,6 +175,7 @@ impl Table {
         more.cells.retain(|cell| cell.row >= skip);
         for mut cell in more.cells {
             cell.row = cell.row - skip + self.rows;
+            cell.page += pages;
             self.cells.push(cell);
         }
         self.rows += more.rows - skip;

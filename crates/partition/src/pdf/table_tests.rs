@@ -1,5 +1,7 @@
 //! Tables without borders, on made-up pages.
 
+use docmill_model::settings::PartitionOptions;
+
 use super::aligned::aligned_table;
 use super::banded::banded_tables;
 use super::continued::{Leaf, join_tables};
@@ -7,7 +9,7 @@ use super::engine::{Direction, Font, Rule};
 use super::line::lines;
 use super::segment::{Segment, segments};
 use super::table::Table;
-use super::testing::typeset;
+use super::testing::{PdfBuilder, partition, show, typeset};
 
 const HEIGHT: f32 = 800.0;
 
@@ -360,4 +362,45 @@ proptest::proptest! {
             proptest::prop_assert!(table.cells.iter().all(|cell| cell.row + cell.row_span <= table.rows));
         }
     }
+}
+
+#[test]
+fn cells_know_their_places_and_boxes() {
+    let mut content = String::new();
+    for y in [500, 480, 460, 440] {
+        content += &format!("40 {y} m 240 {y} l S\n");
+    }
+    content += "40 500 m 40 440 l S 140 480 m 140 440 l S 240 500 m 240 440 l S\n";
+    for (x, y, text) in [
+        (50, 486, "Both"),
+        (50, 466, "a"),
+        (150, 466, "b"),
+        (50, 446, "c"),
+        (150, 446, "d"),
+    ] {
+        content += &show('F', 10.0, x as f32, y as f32, text);
+    }
+    let options = PartitionOptions {
+        infer_table_structure: true,
+        coordinates: true,
+        ..Default::default()
+    };
+    let document = partition(&PdfBuilder::new().page(&content, "").build(), &options).unwrap();
+    let cells = &document.elements[0].metadata.extra["table_as_cells"];
+    assert_eq!(cells.as_array().unwrap().len(), 5);
+    assert_eq!(
+        cells[0],
+        serde_json::json!({
+            "x": 0, "y": 0, "w": 2, "h": 1, "content": "Both",
+            "page_number": 1, "bbox": [40.0, 100.0, 240.0, 120.0],
+        })
+    );
+    assert_eq!((&cells[4]["x"], &cells[4]["y"]), (&1.into(), &2.into()));
+
+    let plain = partition(
+        &PdfBuilder::new().page(&content, "").build(),
+        &PartitionOptions::default(),
+    )
+    .unwrap();
+    assert!(plain.elements[0].metadata.extra.is_empty());
 }

@@ -48,6 +48,16 @@ impl PdfBuilder {
         self.page_of(&format!("{stream} 0 R"), extra)
     }
 
+    /// Adds a page with its own resources.
+    pub(super) fn page_with(mut self, content: &str, resources: &str) -> Self {
+        let stream = self.object(format!("<< /Length {} >>\nstream\n{content}\nendstream", content.len()));
+        let page = self.object(format!(
+            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 400 600] /Contents {stream} 0 R {resources} >>"
+        ));
+        self.pages.push(page);
+        self
+    }
+
     /// Adds a page whose contents are given as they stand in its dictionary.
     pub(super) fn page_of(mut self, contents: &str, extra: &str) -> Self {
         let media = if extra.contains("/MediaBox") {

@@ -226,3 +226,48 @@ fn a_structure_tree_that_runs_in_circles_ends() {
     let bytes = builder.catalog(&format!("/StructTreeRoot {root} 0 R")).build();
     assert_eq!(elements(&bytes).len(), 1);
 }
+
+/// Objects of a vertical font without a program whose codes are the characters; the number of the last.
+fn vertical_font(builder: &mut PdfBuilder) -> usize {
+    let map = "/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapName /T def /CMapType 2 def \
+               1 begincodespacerange <0000> <FFFF> endcodespacerange \
+               1 beginbfrange <0000> <FFFF> <0000> endbfrange endcmap end end";
+    let unicode = builder.object(format!("<< /Length {} >>\nstream\n{map}\nendstream", map.len()));
+    let descriptor = builder.object(
+        "<< /Type /FontDescriptor /FontName /Mincho /Flags 4 /FontBBox [0 -120 1000 880] /ItalicAngle 0 \
+         /Ascent 880 /Descent -120 /CapHeight 700 /StemV 80 >>",
+    );
+    let cid = builder.object(format!(
+        "<< /Type /Font /Subtype /CIDFontType2 /BaseFont /Mincho /FontDescriptor {descriptor} 0 R /DW 1000 \
+         /CIDSystemInfo << /Registry (Adobe) /Ordering (Identity) /Supplement 0 >> >>"
+    ));
+    builder.object(format!(
+        "<< /Type /Font /Subtype /Type0 /BaseFont /Mincho /Encoding /Identity-V /ToUnicode {unicode} 0 R \
+         /DescendantFonts [{cid} 0 R] >>"
+    ))
+}
+
+#[test]
+fn vertical_lines_are_read_from_right_to_left() {
+    let mut builder = PdfBuilder::new();
+    let font = vertical_font(&mut builder);
+    let code = |text: &str| {
+        text.encode_utf16()
+            .map(|unit| format!("{unit:04X}"))
+            .collect::<String>()
+    };
+    let line = |x: f32, text: &str| format!("BT /V 20 Tf {x} 500 Td <{}> Tj ET\n", code(text));
+    // Latin letters within a line lie on their side, from where the characters above them end.
+    let content = line(300.0, "吾輩は猫である")
+        + &line(270.0, "名前は")
+        + "BT /F 20 Tf 0 -1 1 0 263 440 Tm (PDF) Tj ET\n"
+        + &format!("BT /V 20 Tf 270 400 Td <{}> Tj ET\n", code("と言う"));
+    let bytes = builder
+        .page_with(
+            &content,
+            &format!("/Resources << /Font << /V {font} 0 R /F 3 0 R >> >>"),
+        )
+        .build();
+    let found: Vec<String> = elements(&bytes).into_iter().map(|(_, text)| text).collect();
+    assert_eq!(found.join("|"), "吾輩は猫である名前はPDFと言う");
+}
