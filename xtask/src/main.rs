@@ -1,6 +1,7 @@
 //! Development tasks. `cargo xtask bench` measures a release build and prints figures and ratios.
 
 mod bench;
+mod models;
 mod pdf;
 mod runs;
 mod server;

@@ -47,6 +47,11 @@ impl Server {
     /// Starts a server with the limits on creation and running jobs lifted, whose connectors may reach this
     /// machine and the directory `root`.
     pub(crate) fn start(binary: &Path, root: &Path) -> Result<Self, Failure> {
+        Self::start_with(binary, root, &[])
+    }
+
+    /// The same with more variables.
+    pub(crate) fn start_with(binary: &Path, root: &Path, variables: &[(&str, &str)]) -> Result<Self, Failure> {
         // Fails when it was done before, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let data = tempfile::tempdir()?;
@@ -62,6 +67,7 @@ impl Server {
             .env("DOCMILL_EGRESS__DANGER_ALLOW_CIDRS", "127.0.0.0/8")
             .env("DOCMILL_EGRESS__ALLOW_HTTP", "true")
             .env("DOCMILL_CONNECTORS__LOCAL_ROOTS", root)
+            .envs(variables.iter().copied())
             .stdout(Stdio::piped())
             .spawn()?;
         let stdout = child.stdout.take().ok_or("no stdout")?;

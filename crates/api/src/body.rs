@@ -7,6 +7,7 @@ use axum::http::header;
 use docmill_model::Code;
 use docmill_model::chain::Problem;
 use futures_util::StreamExt;
+use hyper::body::Body as _;
 use serde_json::{Map, Value, json};
 
 use crate::App;
@@ -29,6 +30,22 @@ impl FromRequest<App> for JsonObject {
             Err(_) => return Err(too_slow()),
         };
         parse(&bytes).map(Self)
+    }
+}
+
+/// A body that is a JSON object, or nothing, which stands for an empty one.
+pub(crate) struct OptionalObject(pub(crate) Map<String, Value>);
+
+impl FromRequest<App> for OptionalObject {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
+        if request.body().is_end_stream() {
+            return Ok(Self(Map::new()));
+        }
+        JsonObject::from_request(request, app)
+            .await
+            .map(|JsonObject(map)| Self(map))
     }
 }
 
@@ -130,6 +147,50 @@ impl<'a> Fields<'a> {
     pub(crate) fn problem(&mut self, name: &str, kind: &'static str, msg: impl Into<String>) {
         self.problems
             .push(Problem::new(&[json!("body"), json!(name)], kind, msg));
+    }
+
+    /// Every field must be one of these.
+    pub(crate) fn only(&mut self, known: &[&str]) {
+        /// More unknown ones than this are not told one by one.
+        const TOLD: usize = 20;
+        let unknown: Vec<&String> = self
+            .body
+            .keys()
+            .filter(|name| !known.contains(&name.as_str()))
+            .collect();
+        for name in unknown.into_iter().take(TOLD) {
+            let short: String = name.chars().take(64).collect();
+            self.problem(&short, "extra_forbidden", "there is no such field");
+        }
+    }
+
+    /// A list; its problems are at their positions. Longer ones than `most` are refused unread.
+    pub(crate) fn list<T>(
+        &mut self,
+        name: &str,
+        most: usize,
+        kind: &'static str,
+        msg: &str,
+        read: impl Fn(&Value) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        let Value::Array(items) = self.value(name)? else {
+            self.problem(name, "list_type", "input should be a list");
+            return None;
+        };
+        if items.len() > most {
+            self.problem(name, "too_long", format!("must have at most {most} items"));
+            return None;
+        }
+        let mut found = Vec::with_capacity(items.len());
+        for (at, item) in items.iter().enumerate() {
+            match read(item) {
+                Some(value) => found.push(value),
+                None => self
+                    .problems
+                    .push(Problem::new(&[json!("body"), json!(name), json!(at)], kind, msg)),
+            }
+        }
+        Some(found)
     }
 
     /// A string.

@@ -5,6 +5,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use docmill_model::Code;
 use docmill_model::chain::Problem;
+use docmill_model::time::Micros;
 use docmill_store::StoreError;
 use serde_json::{Value, json};
 
@@ -45,6 +46,12 @@ impl ApiError {
     pub(crate) fn retry_after(mut self, secs: u64) -> Self {
         self.retry_after_secs = Some(secs);
         self
+    }
+
+    /// How long to wait, in whole seconds.
+    pub(crate) fn wait(self, micros: Micros) -> Self {
+        let secs = u64::try_from(micros).unwrap_or(0).div_ceil(1_000_000);
+        self.retry_after(secs.max(1))
     }
 
     pub(crate) fn not_found(what: &str) -> Self {

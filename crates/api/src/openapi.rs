@@ -1,13 +1,18 @@
 //! The OpenAPI document, made from the routes.
 
 use utoipa::OpenApi as _;
+use utoipa::openapi::path::{ParameterBuilder, ParameterIn};
+use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::openapi::{Components, OpenApi, SecurityRequirement, Server};
+use utoipa::openapi::{Components, OpenApi, RefOr, Required, SecurityRequirement, Server};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::App;
-use crate::routes::{connectors, destinations, events, jobs, output, service, sources, templates, workflows};
+use crate::routes::{
+    channels, connectors, deliveries, destinations, events, jobs, nodes, notifications, output, service, sources,
+    templates, workflows,
+};
 
 #[derive(utoipa::OpenApi)]
 #[openapi(info(title = "docmill", description = "Turns documents into structured JSON."))]
@@ -34,13 +39,63 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(destinations::get, destinations::update, destinations::delete))
         .routes(routes!(destinations::start_check, destinations::check))
         .routes(routes!(connectors::types))
+        .routes(routes!(nodes::list))
         .routes(routes!(templates::list))
         .routes(routes!(templates::get))
+        .routes(routes!(notifications::list))
+        .routes(routes!(notifications::unread_count))
+        .routes(routes!(notifications::mark_read))
+        .routes(routes!(notifications::get))
+        .merge(channel_routes())
+        .nest("/workflows/{workflow_id}", of_a_workflow(channel_routes()))
         .routes(routes!(service::limits))
         .routes(routes!(service::token))
         .routes(routes!(service::livez))
         .routes(routes!(service::readyz))
         .routes(routes!(service::metrics))
+}
+
+/// Channels: of the workspace here, and the same below each workflow.
+fn channel_routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(channels::list, channels::create))
+        .routes(routes!(channels::get, channels::update, channels::delete))
+        .routes(routes!(channels::verify))
+        .routes(routes!(channels::resend))
+        .routes(routes!(channels::rotate))
+        .routes(routes!(deliveries::test))
+        .routes(routes!(deliveries::list))
+        .routes(routes!(deliveries::replay_failed))
+        .routes(routes!(deliveries::get))
+        .routes(routes!(deliveries::attempts))
+        .routes(routes!(deliveries::replay))
+}
+
+/// Documents routes as those of one workflow.
+fn of_a_workflow(mut router: OpenApiRouter<App>) -> OpenApiRouter<App> {
+    let workflow = || {
+        ParameterBuilder::new()
+            .name("workflow_id")
+            .parameter_in(ParameterIn::Path)
+            .required(Required::True)
+            .description(Some("Id or key."))
+            .schema(Some(ObjectBuilder::new().schema_type(Type::String)))
+            .build()
+    };
+    for item in router.get_openapi_mut().paths.paths.values_mut() {
+        let operations = [&mut item.get, &mut item.post, &mut item.patch, &mut item.delete];
+        for operation in operations.into_iter().flatten() {
+            if let Some(id) = &mut operation.operation_id {
+                id.push_str("_of_workflow");
+            }
+            operation.tags = Some(vec!["workflow channels".to_owned()]);
+            operation
+                .parameters
+                .get_or_insert_default()
+                .insert(0, RefOr::T(workflow()));
+        }
+    }
+    router
 }
 
 /// The OpenAPI document of this version.

@@ -67,6 +67,18 @@ impl Query {
         value
     }
 
+    /// One of these words, which must be there.
+    pub(crate) fn required_word<T: Copy + Display>(&mut self, name: &str, all: &[T]) -> Option<T> {
+        if !self.given.contains_key(name) {
+            self.problems.push(Problem::new(
+                &[json!("query"), json!(name)],
+                "missing",
+                "field required",
+            ));
+        }
+        self.word(name, all)
+    }
+
     /// One of these words.
     pub(crate) fn word<T: Copy + Display>(&mut self, name: &str, all: &[T]) -> Option<T> {
         let msg = format!("input should be one of {}", listed(all));

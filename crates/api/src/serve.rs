@@ -10,7 +10,7 @@ use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderValue, Request, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use docmill_engine::Engine;
+use docmill_engine::{Engine, UNSUBSCRIBE_PATH};
 use docmill_model::Code;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
@@ -25,7 +25,7 @@ use uuid::Uuid;
 use crate::auth::{SeenKeys, TokenSigner};
 use crate::error::{ApiError, with_request_id};
 use crate::path::canonical;
-use crate::routes::service;
+use crate::routes::{service, unsubscribe};
 use crate::tap::Tap;
 use crate::{ApiConfig, App};
 
@@ -41,6 +41,10 @@ pub fn app(engine: Engine, config: ApiConfig, tokens: TokenSigner, metrics: Prom
     let (router, _) = crate::openapi::routes().split_for_parts();
     router
         .route("/openapi.json", get(service::openapi))
+        .route(
+            &format!("{UNSUBSCRIBE_PATH}{{token}}"),
+            get(unsubscribe::page).post(unsubscribe::stop),
+        )
         .route("/docs", get(service::docs_page))
         .route("/docs/{file}", get(service::docs_asset))
         .fallback(|| async { ApiError::new(Code::NotFound, "Not Found") })
@@ -71,7 +75,8 @@ async fn answer(router: Router, mut request: Request<hyper::body::Incoming>) -> 
     let (parts, body) = request.into_parts();
     let tap = Tap::new(body, expects);
     let request = Request::from_parts(parts, Body::new(tap.clone()));
-    let span = tracing::info_span!("request", request.id = %request_id, http.method = %method, http.path = %path);
+    let span =
+        tracing::info_span!("request", request.id = %request_id, http.method = %method, http.path = %loggable(&path));
     let started = std::time::Instant::now();
     let response = async {
         let response = match router.oneshot(request).await {
@@ -101,6 +106,14 @@ async fn answer(router: Router, mut request: Request<hyper::body::Incoming>) -> 
         .headers_mut()
         .insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     Ok(response)
+}
+
+/// The path for the log: the token in an unsubscribe link is the right to stop a channel's mails.
+fn loggable(path: &str) -> &str {
+    match path.starts_with(UNSUBSCRIBE_PATH) {
+        true => UNSUBSCRIBE_PATH,
+        false => path,
+    }
 }
 
 /// Accepts connections until `shutdown` resolves, then lets open requests end for up to `grace`.

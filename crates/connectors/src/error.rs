@@ -1,6 +1,7 @@
 //! What can go wrong with a connector.
 
 use docmill_egress::EgressError;
+use docmill_egress::identity::{IdentityError, IdentityErrorKind};
 use docmill_model::Code;
 
 /// Result of a connector's method.
@@ -60,6 +61,20 @@ impl ConnectorError {
             ErrorKind::Invalid => Code::ConnectorInvalid,
             ErrorKind::Unavailable | ErrorKind::Throttled | ErrorKind::Unexpected => Code::ConnectorUnavailable,
         }
+    }
+}
+
+impl From<IdentityError> for ConnectorError {
+    fn from(error: IdentityError) -> Self {
+        let kind = match error.kind {
+            IdentityErrorKind::Invalid => ErrorKind::Invalid,
+            IdentityErrorKind::Unauthorized => ErrorKind::Unauthorized,
+            IdentityErrorKind::Forbidden => ErrorKind::Forbidden,
+            IdentityErrorKind::Unavailable => ErrorKind::Unavailable,
+            IdentityErrorKind::Throttled => ErrorKind::Throttled,
+            IdentityErrorKind::Unexpected => ErrorKind::Unexpected,
+        };
+        Self::new(kind, error.message)
     }
 }
 

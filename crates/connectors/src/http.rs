@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use docmill_egress::{EgressError, cause, first_bytes};
+use docmill_egress::{EgressError, HttpClient, cause, first_bytes};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
-use reqwest::{Client, Method, StatusCode};
+use reqwest::{Method, StatusCode};
 use serde_json::Value;
 use url::Url;
 
@@ -23,7 +23,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
 /// One service at one or several equal addresses.
 pub(crate) struct Http {
-    client: Client,
+    client: HttpClient,
     bases: Vec<Url>,
     headers: HeaderMap,
     /// The address that answered last.

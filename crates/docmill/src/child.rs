@@ -7,8 +7,10 @@ use std::thread::available_parallelism;
 use docmill_engine::protocol::{TaskDone, TaskFailed, TaskRequest};
 use docmill_model::chain::NodeWork;
 use docmill_model::element::make_ids_unique;
+use docmill_model::settings::{ExtractMethod, ExtractOptions, OutputMode, Pattern};
 use docmill_model::{Code, Element};
 use docmill_nodes::chunk::chunk;
+use docmill_nodes::extract::{self, Extracted, match_patterns};
 use docmill_ocr::Ocr;
 use docmill_partition::{Input, PartitionError, Recognition, Tools, partition_with};
 use docmill_sandbox::{FrameWriter, Request};
@@ -58,7 +60,8 @@ fn work(request: Request, frames: &mut FrameWriter, ocr: Option<&Result<Ocr, Str
     let mut pages = 0;
     for (index, node) in (0u32..).zip(task.chain.nodes()) {
         match &node.work {
-            NodeWork::Partition(options) => {
+            // Every page would have to go to the model.
+            NodeWork::Partition(options) if options.vlm.as_ref().is_none_or(|vlm| vlm.is_dynamic) => {
                 // Taken, so that the file's bytes are free again once they have been read.
                 let input = input.take().ok_or_else(|| internal("two partition nodes".into()))?;
                 let document = partition_with(&input, options, &task.limits, &tools, &mut |progress| {
@@ -83,6 +86,25 @@ fn work(request: Request, frames: &mut FrameWriter, ocr: Option<&Result<Ocr, Str
                 }
             }
             NodeWork::Chunk(options) => elements = chunk(elements, options, &task.scope),
+            // Without a model for the second pass, what the first found stays.
+            NodeWork::Prompt(options) if options.model.is_none() => {}
+            NodeWork::Extract(ExtractOptions {
+                method: ExtractMethod::Regex(patterns),
+                output_mode,
+            }) => match extract_by_patterns(elements, patterns, *output_mode)? {
+                Extracted::Elements(all) => elements = all,
+                Extracted::Data(data) => {
+                    frames.output(index, &json(&data));
+                    elements = Vec::new();
+                    continue;
+                }
+            },
+            _ => {
+                return Err(TaskFailed {
+                    code: Code::Internal,
+                    message: format!("`{}` calls a model provider, and the child process can't", node.subtype),
+                });
+            }
         }
         frames.output(index, &json(&elements));
     }
@@ -92,6 +114,18 @@ fn work(request: Request, frames: &mut FrameWriter, ocr: Option<&Result<Ocr, Str
         pages,
         routes,
     })
+}
+
+fn extract_by_patterns(
+    elements: Vec<Element>,
+    patterns: &[Pattern],
+    output_mode: OutputMode,
+) -> Result<Extracted, TaskFailed> {
+    let data = match_patterns(patterns, &elements).map_err(|error| TaskFailed {
+        code: Code::Internal,
+        message: format!("a checked pattern does not compile: {error}"),
+    })?;
+    Ok(extract::output(elements, data, output_mode, None))
 }
 
 fn add_file_metadata(elements: &mut [Element], task: &TaskRequest) {

@@ -1,7 +1,10 @@
 //! Settings: compiled-in defaults, then a file, then the environment, then flags.
 
 mod list;
+mod models;
+mod notify;
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,8 +14,10 @@ use base64::engine::general_purpose::STANDARD;
 use docmill_api::RequestLimits;
 use docmill_connectors::Environment;
 use docmill_egress::Policy;
-use docmill_engine::EngineConfig;
+use docmill_engine::{EngineConfig, Models};
 use docmill_model::limits::ParseLimits;
+use docmill_model::provider::Provider;
+use docmill_providers::ProviderSettings;
 use docmill_sandbox::{ChildLimits, Level};
 use docmill_store::sqlite::Slots;
 use figment::Figment;
@@ -41,6 +46,13 @@ pub(crate) struct Config {
     pub(crate) secrets: Secrets,
     pub(crate) connectors: Connectors,
     pub(crate) egress: Egress,
+    #[serde(default)]
+    pub(crate) providers: BTreeMap<Provider, ProviderSettings>,
+    pub(crate) models: models::ModelChoice,
+    pub(crate) cache: models::Cache,
+    pub(crate) budget: models::Budget,
+    pub(crate) mail: notify::Mail,
+    pub(crate) channels: notify::Channels,
     pub(crate) limits: Limits,
     pub(crate) log: Log,
 }
@@ -50,6 +62,7 @@ pub(crate) struct Config {
 #[allow(missing_docs, reason = "see DEFAULTS")]
 pub(crate) struct Server {
     pub(crate) listen: String,
+    pub(crate) public_url: String,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -260,6 +273,8 @@ impl Config {
         self.required_level()?;
         self.vault_key()?;
         self.environment()?;
+        self.check_models()?;
+        self.check_notifications()?;
         self.database()?;
         self.blob_dir()?;
         Ok(())
@@ -326,9 +341,10 @@ impl Config {
     }
 
     /// How the engine runs.
-    pub(crate) fn engine_config(&self) -> EngineConfig {
+    pub(crate) fn engine_config(&self, models: Models) -> EngineConfig {
         let day = 86_400;
         EngineConfig {
+            models,
             lease: Duration::from_secs(self.engine.lease_secs),
             max_attempts: self.engine.max_attempts,
             drain: Duration::from_secs(self.engine.drain_secs),
@@ -413,6 +429,13 @@ impl Config {
         vec![
             ("max_files_per_run", limits.max_files_per_run),
             ("max_running_workflow_jobs", self.slots().workflow_jobs.into()),
+            ("max_channels_per_scope", self.channels.max_per_scope.into()),
+            ("channel_code_lifetime_secs", self.channels.code_lifetime_secs.into()),
+            ("channel_code_tries", self.channels.code_tries.into()),
+            ("channel_code_cool_down_secs", self.channels.code_cool_down_secs.into()),
+            ("channel_codes_per_day", self.channels.codes_per_day.into()),
+            ("channel_wrong_codes_per_day", self.channels.wrong_codes_per_day.into()),
+            ("max_mails_per_minute", self.mail.max_per_minute.into()),
             ("request_timeout_secs", limits.request_timeout_secs),
             ("idle_timeout_secs", limits.idle_timeout_secs),
             ("task_memory_bytes", limits.task_memory_bytes),

@@ -73,10 +73,15 @@ fn detour(policy: &Policy, url: &Url) -> Option<Url> {
         _ if url.scheme() == "http" && !policy.allow_http => "http".into(),
         _ => "url".into(),
     };
-    Some(Url::parse(&format!("http://{label}{BARRED}/")).unwrap_or_else(|_| url.clone()))
+    Some(barred_url("http", &label, url))
 }
 
-/// The refusal that a name made by [`detour`] stands for.
+/// What stands for a refused URL: one whose name tells the reason and leads nowhere.
+pub(crate) fn barred_url(scheme: &str, label: &str, refused: &Url) -> Url {
+    Url::parse(&format!("{scheme}://{label}{BARRED}/")).unwrap_or_else(|_| refused.clone())
+}
+
+/// The refusal that a name made by [`barred_url`] stands for.
 pub(crate) fn barred(name: &str) -> Option<EgressError> {
     let label = name.strip_suffix(BARRED)?;
     let v4 = |hex| {
@@ -100,6 +105,7 @@ pub(crate) fn barred(name: &str) -> Option<EgressError> {
             Ok(()) => format!("{ip} is not connected to"),
         },
         (None, "http") => "plain http is not allowed, use https (setting egress.allow_http)".into(),
+        (None, "user") => "the URL holds a user name or password; give credentials by the settings for them".into(),
         (None, _) => "this server does not connect to such a URL".into(),
     };
     Some(EgressError::Refused(reason))

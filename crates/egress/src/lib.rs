@@ -5,8 +5,10 @@
 //! An address is vetted after the name was resolved and the connection goes to that very address, so a
 //! name that changes its answer gains nothing. Redirects are never followed and proxies never used.
 
+mod client;
 mod error;
 mod http;
+pub mod identity;
 mod policy;
 mod resolve;
 mod tls;
@@ -15,6 +17,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+pub use client::HttpClient;
 pub use error::EgressError;
 pub use http::{cause, first_bytes};
 pub use policy::Policy;
@@ -69,7 +72,7 @@ impl Egress {
     ///
     /// # Errors
     /// [`EgressError::Setup`] when TLS can't be set up.
-    pub fn http_client(&self, timeout: Duration) -> Result<reqwest::Client, EgressError> {
+    pub fn http_client(&self, timeout: Duration) -> Result<HttpClient, EgressError> {
         self.client(http::Patience {
             idle: timeout,
             total: Some(timeout),
@@ -81,13 +84,14 @@ impl Egress {
     ///
     /// # Errors
     /// [`EgressError::Setup`] when TLS can't be set up.
-    pub fn streaming_client(&self, idle: Duration) -> Result<reqwest::Client, EgressError> {
+    pub fn streaming_client(&self, idle: Duration) -> Result<HttpClient, EgressError> {
         self.client(http::Patience { idle, total: None })
     }
 
-    fn client(&self, patience: http::Patience) -> Result<reqwest::Client, EgressError> {
+    fn client(&self, patience: http::Patience) -> Result<HttpClient, EgressError> {
         let tls = self.tls_config()?;
-        http::client(&self.policy, &self.resolver, &tls, patience)
+        let client = http::client(&self.policy, &self.resolver, &tls, patience)?;
+        Ok(HttpClient::new(client, Arc::clone(&self.policy)))
     }
 
     /// How TLS is spoken to services other than HTTP: versions, cryptography and trusted authorities.

@@ -196,6 +196,46 @@ async fn the_bare_client_refuses_what_needs_no_resolver() {
 }
 
 #[tokio::test]
+async fn e01_no_client_sends_user_and_password_of_a_url_anywhere() {
+    let (address, count) = server("127.0.0.1:0", OK).await;
+    let egress = Egress::new(policy());
+    for client in [
+        egress.http_client(PATIENCE).unwrap(),
+        egress.streaming_client(PATIENCE).unwrap(),
+    ] {
+        for user in [
+            "user:password@",
+            "user@",
+            ":password@",
+            "%75ser:@",
+            "127.0.0.1%2f@",
+            "a:b@c:d@",
+        ] {
+            let url = format!("http://{user}{address}/");
+            let made = reqwest::Request::new(reqwest::Method::GET, url.parse().unwrap());
+            for error in [
+                client.get(&url).send().await.unwrap_err(),
+                client.post(url.as_str()).send().await.unwrap_err(),
+                client.execute(made).await.unwrap_err(),
+            ] {
+                assert!(
+                    refusal(&error).contains("user name or password"),
+                    "{url}: {}",
+                    refusal(&error)
+                );
+                assert!(!format!("{error:?} {error}").contains("password@"), "{error:?}");
+            }
+            assert!(egress.check_url(&url).is_err(), "{url}");
+        }
+        assert_eq!(count.load(Ordering::SeqCst), 0);
+    }
+    // An empty user is none.
+    let url = format!("http://@{address}/");
+    let client = egress.http_client(PATIENCE).unwrap();
+    assert_eq!(client.get(&url).send().await.unwrap().status(), 200);
+}
+
+#[tokio::test]
 async fn redirects_are_answers() {
     let (target, inner) = server("127.0.0.1:0", OK).await;
     let answer =

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use docmill_connectors::Environment;
-use docmill_model::chain::NodeChain;
+use docmill_model::chain::{NodeChain, NodeSpec, Problem};
+use docmill_model::channel::ChannelKind;
 use docmill_model::ids::{FileId, JobId, WorkflowId, WorkspaceId};
 use docmill_model::job::{JobStatus, JobType, ListingState};
 use docmill_model::limits::ParseLimits;
@@ -15,10 +16,12 @@ use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::chain::{Models, NodeKeys};
 use crate::clock::now;
 use crate::connections::Connections;
 use crate::connectors::{CHECK_ABANDONED, CHECKS_AT_ONCE};
 use crate::listing::Listings;
+use crate::notify::{NotificationConfig, Notifications};
 use crate::runner::Runner;
 use crate::running::RunningFiles;
 use crate::vault::Vault;
@@ -42,6 +45,8 @@ pub struct EngineConfig {
     pub max_files_per_run: Option<u64>,
     /// Bounds of the parsers.
     pub parse_limits: ParseLimits,
+    /// The models that nodes can call.
+    pub models: Models,
 }
 
 /// A job to run.
@@ -83,6 +88,7 @@ pub(crate) struct Shared {
     pub(crate) running: RunningFiles,
     pub(crate) listings: Listings,
     pub(crate) connections: Connections,
+    pub(crate) notifications: Notifications,
     pub(crate) checks: Semaphore,
     pub(crate) config: EngineConfig,
     /// There may be a file to claim.
@@ -107,8 +113,8 @@ impl std::fmt::Debug for Engine {
 }
 
 impl Engine {
-    /// An engine over a store, blobs and a pool of child processes, with what connectors may use of the
-    /// machine and the vault of their secrets. Call [`Engine::start`] to have it work.
+    /// An engine over a store, blobs and a pool of child processes, with what connectors and webhooks may use
+    /// of the machine and the vault of their secrets. Call [`Engine::start`] to have it work.
     pub fn new(
         store: Arc<dyn Store>,
         blobs: BlobStore,
@@ -116,6 +122,7 @@ impl Engine {
         environment: Environment,
         vault: Vault,
         config: EngineConfig,
+        notifications: NotificationConfig,
     ) -> Self {
         Self {
             shared: Arc::new(Shared {
@@ -124,6 +131,7 @@ impl Engine {
                 runner,
                 running: RunningFiles::default(),
                 listings: Listings::default(),
+                notifications: Notifications::new(notifications, environment.egress.clone()),
                 connections: Connections::new(environment, vault),
                 checks: Semaphore::new(CHECKS_AT_ONCE),
                 config,
@@ -148,7 +156,15 @@ impl Engine {
         if checks > 0 {
             tracing::info!(checks, "failed connection checks an earlier process was working on");
         }
+        let deliveries = shared.store.recover_deliveries(true, now()).await?;
+        if deliveries > 0 {
+            tracing::info!(deliveries, "took up deliveries an earlier process was working on");
+        }
         shared.store.settle(now()).await?;
+        for lane in ChannelKind::ALL {
+            shared.tasks.spawn(crate::notify::lane_loop(self.clone(), *lane));
+        }
+        tokio::spawn(crate::notify::delivery_lease_loop(self.clone()));
         shared.tasks.spawn(crate::worker::claim_loop(self.clone()));
         shared.tasks.spawn(crate::listing::listing_loop(self.clone()));
         shared.tasks.spawn(crate::firing::firing_loop(self.clone()));
@@ -205,6 +221,35 @@ impl Engine {
         self.shared.runner.slots()
     }
 
+    /// The models that nodes can call.
+    pub fn models(&self) -> &Models {
+        &self.shared.config.models
+    }
+
+    /// What keys of a workspace's nodes are encrypted with.
+    pub(crate) fn node_keys(&self, workspace: WorkspaceId) -> NodeKeys {
+        NodeKeys {
+            vault: self.shared.connections.vault.clone(),
+            workspace,
+        }
+    }
+
+    /// Reads a chain of nodes that a client sent, found at `loc` of its request: the chain to run, and the nodes
+    /// as they are stored, keys encrypted in both. A key that comes as a mask is that of the node of the same id
+    /// in `stored`.
+    ///
+    /// # Errors
+    /// All that is wrong with it, each with its place: what can't run, and what lacks credentials.
+    pub fn read_chain(
+        &self,
+        workspace: WorkspaceId,
+        nodes: &serde_json::Value,
+        stored: &[NodeSpec],
+        loc: &[serde_json::Value],
+    ) -> std::result::Result<(NodeChain, Vec<NodeSpec>), Vec<Problem>> {
+        self.models().read_chain(&self.node_keys(workspace), nodes, stored, loc)
+    }
+
     /// Lets the account create a job, or tells how long it must wait.
     pub async fn pass_create_gate(&self, principal: &Principal) -> Result<std::result::Result<(), Duration>> {
         let gap = micros(self.shared.config.create_gap);
@@ -250,13 +295,15 @@ impl Engine {
             // No file's end will end it, so it is settled here; should that fail, the lease loop does it later.
             let engine = self.clone();
             self.shared.tasks.spawn(async move {
-                if let Err(error) = engine.shared.store.settle(now()).await {
-                    tracing::warn!(%error, "cannot end jobs without files now");
+                match engine.shared.store.settle(now()).await {
+                    Ok(_) => engine.shared.notifications.wake(),
+                    Err(error) => tracing::warn!(%error, "cannot end jobs without files now"),
                 }
             });
         }
         self.shared.wake.notify_one();
         self.shared.listing_wake.notify_one();
+        self.shared.notifications.wake();
         Ok(())
     }
 
@@ -267,6 +314,7 @@ impl Engine {
         self.shared.wake.notify_one();
         // Its slot may be another run's now.
         self.shared.listing_wake.notify_one();
+        self.shared.notifications.wake();
     }
 
     /// Stops a job: its status before, or `None` when there is no such job. The child processes of its
@@ -325,6 +373,7 @@ pub(crate) fn new_file(file: SubmittedFile) -> NewFile {
         content_type: file.content_type,
         size: file.size,
         input: FileInput::Blob(file.blob_key),
+        resumes: None,
     }
 }
 

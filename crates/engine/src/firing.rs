@@ -117,7 +117,7 @@ async fn fire(engine: &Engine, due: &DueWorkflow, at: Micros) -> Result<Firing, 
     };
     let timetable = Timetable::of(schedule)?;
     let next_fire_at = timetable.next_after(at);
-    let run = match run_of(&due.principal, workflow, JobType::Scheduled) {
+    let run = match run_of(engine, &due.principal, workflow, JobType::Scheduled) {
         Ok(job) => ScheduledRun {
             fire_at: timetable.latest_due(planned.saturating_sub(1), at).unwrap_or(planned),
             seen: workflow.updated_at,
@@ -142,5 +142,7 @@ async fn fire(engine: &Engine, due: &DueWorkflow, at: Micros) -> Result<Firing, 
             return Err(FireError::Chain(reasons.join("; ")));
         }
     };
-    Ok(engine.store().fire(run, at).await?)
+    let firing = engine.store().fire(run, at).await?;
+    engine.shared.notifications.wake();
+    Ok(firing)
 }

@@ -19,6 +19,7 @@ pub(crate) async fn lease_loop(engine: Engine) {
             Ok(files) => {
                 tracing::warn!(files, "took up files whose lease had expired");
                 shared.wake.notify_one();
+                shared.notifications.wake();
             }
             Err(error) => tracing::error!(%error, "cannot look for expired leases"),
         }

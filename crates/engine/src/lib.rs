@@ -5,6 +5,7 @@
 
 pub mod access;
 mod budget;
+mod chain;
 mod clock;
 mod connections;
 mod connectors;
@@ -12,6 +13,7 @@ mod engine;
 mod firing;
 mod leases;
 mod listing;
+mod notify;
 pub mod protocol;
 mod records;
 mod retry;
@@ -25,9 +27,14 @@ mod vault;
 mod worker;
 mod workflows;
 
+pub use chain::{LocalChain, ModelConfig, Models};
 pub use clock::now;
 pub use connectors::{ConnectorRefused, ConnectorSettings};
 pub use engine::{Engine, EngineConfig, Submission, SubmittedFile};
+pub use notify::{
+    ChannelCreated, ChannelPatch, ChannelRefused, ChannelRequest, EmailPatch, NotificationConfig, SecretPatch,
+    TargetRequest, TestSend, UNSUBSCRIBE_PATH,
+};
 pub use records::{record_id, record_id_of};
 pub use retry::RetryError;
 pub use runner::{RunFailure, RunOutput, Runner};

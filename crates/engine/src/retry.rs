@@ -121,6 +121,7 @@ impl Engine {
                 content_type: file.content_type,
                 size: file.size,
                 input: file.input,
+                resumes: Some(file.id),
             }));
             if files.len() > MOST {
                 return Err(RetryError::TooMany);

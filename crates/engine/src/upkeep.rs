@@ -43,6 +43,23 @@ async fn round(engine: &Engine) -> Result<()> {
                 break;
             }
         }
+        loop {
+            let expired = engine.store().expire_notifications(before, BATCH).await?;
+            if expired > 0 {
+                tracing::info!(
+                    rows = expired,
+                    "deleted deliveries and notifications past their retention"
+                );
+            }
+            if expired < u64::from(BATCH) {
+                break;
+            }
+        }
+    }
+    // Answers hold what documents hold, so they go as jobs do: when they have not been used for so long.
+    if let Some(retention) = engine.shared.config.retention {
+        let before = now() - micros(retention);
+        while engine.store().expire_answers(before, BATCH).await? == u64::from(BATCH) {}
     }
     collect_garbage(engine).await?;
     collect_orphans(engine).await?;

@@ -1,4 +1,4 @@
-//! Secrets of connectors, encrypted as long as they are stored.
+//! Secrets of connectors and channels, encrypted as long as they are stored.
 
 use std::sync::Arc;
 
@@ -9,19 +9,21 @@ use docmill_model::ids::ConnectorId;
 use rand::TryRngCore;
 use rand::rngs::OsRng;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::hmac;
 use serde_json::{Map, Value, json};
 
 /// Name of the member that marks an encrypted secret.
-const MARK: &str = "$enc";
+pub(crate) const MARK: &str = "$enc";
 
 /// How secrets are encrypted, as a prefix of what is stored, so that a later way can be told apart.
 const VERSION: &str = "v1:";
 
-/// Encrypts secrets with AES-256-GCM. Each is bound to its connector and setting, so that one copied to
-/// another place in the database opens nothing there.
+/// Encrypts secrets with AES-256-GCM. Each is bound to its place (as its connector and setting), so that one
+/// copied to another place in the database opens nothing there.
 #[derive(Clone)]
 pub struct Vault {
     key: Arc<LessSafeKey>,
+    macs: Arc<hmac::Key>,
 }
 
 impl std::fmt::Debug for Vault {
@@ -50,10 +52,51 @@ impl Vault {
     /// # Errors
     /// [`VaultError::Encrypt`] when the key has another length.
     pub fn new(key: &[u8]) -> Result<Self, VaultError> {
-        let key = UnboundKey::new(&AES_256_GCM, key).map_err(|_| VaultError::Encrypt)?;
+        let unbound = UnboundKey::new(&AES_256_GCM, key).map_err(|_| VaultError::Encrypt)?;
+        // A key of its own, so that no tag says anything of the encryption's key.
+        let root = hmac::Key::new(hmac::HMAC_SHA256, key);
+        let derived = hmac::sign(&root, b"docmill message authentication 1");
         Ok(Self {
-            key: Arc::new(LessSafeKey::new(key)),
+            key: Arc::new(LessSafeKey::new(unbound)),
+            macs: Arc::new(hmac::Key::new(hmac::HMAC_SHA256, derived.as_ref())),
         })
+    }
+
+    /// HMAC-SHA256 of some parts under a key that is derived from the vault's. Tags of one purpose are worth
+    /// nothing for another.
+    pub(crate) fn mac(&self, purpose: &str, parts: &[&[u8]]) -> [u8; 32] {
+        let mut context = hmac::Context::with_key(&self.macs);
+        for part in std::iter::once(purpose.as_bytes()).chain(parts.iter().copied()) {
+            // With its length before it, no part can pass for two.
+            context.update(&(part.len() as u64).to_be_bytes());
+            context.update(part);
+        }
+        let mut tag = [0; 32];
+        tag.iter_mut()
+            .zip(context.sign().as_ref())
+            .for_each(|(to, from)| *to = *from);
+        tag
+    }
+
+    /// Bytes encrypted for one place.
+    pub(crate) fn seal_bytes(&self, place: &str, secret: &[u8]) -> Result<Vec<u8>, VaultError> {
+        let mut nonce = [0u8; NONCE_LEN];
+        OsRng.try_fill_bytes(&mut nonce).map_err(|_| VaultError::Encrypt)?;
+        let mut sealed = secret.to_vec();
+        self.key
+            .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(place), &mut sealed)
+            .map_err(|_| VaultError::Encrypt)?;
+        Ok([&nonce[..], &sealed].concat())
+    }
+
+    /// What [`Vault::seal_bytes`] encrypted for this place; `None` with another key, from another place, or
+    /// altered.
+    pub(crate) fn open_bytes(&self, place: &str, sealed: &[u8]) -> Option<Vec<u8>> {
+        let (nonce, sealed) = sealed.split_at_checked(NONCE_LEN)?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
+        let mut sealed = sealed.to_vec();
+        let plain = self.key.open_in_place(nonce, Aad::from(place), &mut sealed).ok()?;
+        Some(plain.to_vec())
     }
 
     /// Settings as they are stored: every secret encrypted.
@@ -86,34 +129,18 @@ impl Vault {
     }
 
     fn encrypt(&self, connector: ConnectorId, field: &str, secret: &str) -> Result<String, VaultError> {
-        let mut nonce = [0u8; NONCE_LEN];
-        OsRng.try_fill_bytes(&mut nonce).map_err(|_| VaultError::Encrypt)?;
-        let mut sealed = secret.as_bytes().to_vec();
-        self.key
-            .seal_in_place_append_tag(
-                Nonce::assume_unique_for_key(nonce),
-                place(connector, field),
-                &mut sealed,
-            )
-            .map_err(|_| VaultError::Encrypt)?;
-        Ok(format!("{VERSION}{}", STANDARD.encode([&nonce[..], &sealed].concat())))
+        let sealed = self.seal_bytes(&place(connector, field), secret.as_bytes())?;
+        Ok(format!("{VERSION}{}", STANDARD.encode(sealed)))
     }
 
     fn decrypt(&self, connector: ConnectorId, field: &str, sealed: &str) -> Option<String> {
         let bytes = STANDARD.decode(sealed.strip_prefix(VERSION)?).ok()?;
-        let (nonce, sealed) = bytes.split_at_checked(NONCE_LEN)?;
-        let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
-        let mut sealed = sealed.to_vec();
-        let plain = self
-            .key
-            .open_in_place(nonce, place(connector, field), &mut sealed)
-            .ok()?;
-        String::from_utf8(plain.to_vec()).ok()
+        String::from_utf8(self.open_bytes(&place(connector, field), &bytes)?).ok()
     }
 }
 
-fn place(connector: ConnectorId, field: &str) -> Aad<Vec<u8>> {
-    Aad::from(format!("{connector}\0{field}").into_bytes())
+fn place(connector: ConnectorId, field: &str) -> String {
+    format!("{connector}\0{field}")
 }
 
 /// Stored settings as they are sent out: every secret masked.

@@ -1,6 +1,6 @@
 //! What can be asked about stored workflows: create, change, delete, run.
 
-use docmill_model::chain::{self, NodeChain, NodeSpec, Problem};
+use docmill_model::chain::Problem;
 use docmill_model::ids::{JobId, WorkflowId, WorkspaceId};
 use docmill_model::job::JobType;
 use docmill_model::time::Micros;
@@ -119,7 +119,7 @@ impl Engine {
             return Err(RunError::TakesNoFiles);
         }
         let at = now();
-        let mut job = run_of(principal, workflow, JobType::Persistent).map_err(RunError::ChainInvalid)?;
+        let mut job = run_of(self, principal, workflow, JobType::Persistent).map_err(RunError::ChainInvalid)?;
         job.files = files.into_iter().map(new_file).collect();
         let accepted = as_accepted(&job, at);
         self.accept(job, at).await?;
@@ -150,17 +150,18 @@ fn not_a_schedule(schedule: &Schedule, error: &ScheduleError) -> StoreError {
     StoreError::Corrupt(format!("schedule `{}`: {error}", schedule.cron))
 }
 
-/// The chain of a workflow's nodes.
-pub(crate) fn chain_of(nodes: &[NodeSpec]) -> Result<NodeChain, Vec<Problem>> {
-    let loc = ["workflow_nodes".into()];
-    let value =
-        serde_json::to_value(nodes).map_err(|error| vec![Problem::new(&loc, "value_error", error.to_string())])?;
-    chain::parse(&value, &loc).map(|(chain, _)| chain)
-}
-
 /// A run of a workflow, without files.
-pub(crate) fn run_of(principal: &Principal, workflow: &Workflow, job_type: JobType) -> Result<NewJob, Vec<Problem>> {
+pub(crate) fn run_of(
+    engine: &Engine,
+    principal: &Principal,
+    workflow: &Workflow,
+    job_type: JobType,
+) -> Result<NewJob, Vec<Problem>> {
     let definition = &workflow.definition;
+    let keys = engine.node_keys(principal.workspace);
+    let chain = engine
+        .models()
+        .stored_chain(&keys, &definition.nodes, &["workflow_nodes".into()])?;
     Ok(NewJob {
         id: JobId::new(),
         account: principal.account,
@@ -168,7 +169,7 @@ pub(crate) fn run_of(principal: &Principal, workflow: &Workflow, job_type: JobTy
         workflow: workflow.id,
         workflow_name: definition.name.clone(),
         job_type,
-        chain: chain_of(&definition.nodes)?,
+        chain,
         retry_of: None,
         files: Vec::new(),
         run: Some(NewRun {

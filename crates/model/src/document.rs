@@ -71,6 +71,9 @@ pub struct Warning {
     /// The page it concerns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page_number: Option<u32>,
+    /// The element it concerns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub element_id: Option<String>,
 }
 
 impl Warning {
@@ -80,6 +83,7 @@ impl Warning {
             code,
             message: message.into(),
             page_number: None,
+            element_id: None,
         }
     }
 
@@ -89,6 +93,7 @@ impl Warning {
             code,
             message: message.into(),
             page_number: Some(page_number),
+            element_id: None,
         }
     }
 }
@@ -107,12 +112,16 @@ pub enum WarningCode {
     ImageBlocksNotExtracted,
     /// A part of the file could not be read and was skipped.
     PartUnreadable,
+    /// Text that is in the file but that nobody sees on the page was left out.
+    TextHidden,
     /// Bytes that are no text in the file's encoding were replaced.
     EncodingReplaced,
     /// Something ended at a limit: the output is not the whole document.
     Truncated,
     /// An embedded or attached file was not partitioned.
     AttachmentSkipped,
+    /// A model's answer for an element could not be had or not be used; the element is as it was.
+    ElementNotEnriched,
     /// The file's content is what its workflow processed last, so nothing was done.
     Unchanged,
 }

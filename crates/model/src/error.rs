@@ -57,8 +57,8 @@ codes! {
     FileTooLarge = "file_too_large", 413, "send a smaller file, or raise `limits.max_file_bytes`";
     /// A form field or the request's structure larger than allowed.
     RequestTooLarge = "request_too_large", 413, "send less, or raise the limit the message names";
-    /// Jobs created too fast.
-    RateLimited = "rate_limited", 429, "wait as long as `Retry-After` says, or change `limits.create_gap_ms`";
+    /// Jobs created, codes or tests asked for too fast or too often.
+    RateLimited = "rate_limited", 429, "wait as long as `Retry-After` says; the message names the setting";
     /// The client sent its request too slowly.
     RequestTimeout = "request_timeout", 408, "send the request faster, or raise `limits.request_timeout_secs`";
     /// The job has ended or has not, and the operation needs the opposite.
@@ -78,6 +78,19 @@ codes! {
     ConnectorInUse = "connector_in_use", 409, "take the connector out of the workflows the message names, or delete them";
     /// A `key` another live object of the workspace has.
     KeyTaken = "key_taken", 409, "choose another `key`, or leave it out to have one made";
+
+    /// The channel's mailbox is not verified.
+    ChannelNotVerified = "channel_not_verified", 409, "verify the channel with the code from the mail, or have another sent";
+    /// The channel's type or state forbids the operation.
+    ChannelStateConflict = "channel_state_conflict", 409, "the message says what is in the way";
+    /// As many channels as the workspace or workflow may have.
+    TooManyChannels = "too_many_channels", 409, "delete a channel, or raise `channels.max_per_scope`";
+    /// The verification code is not the one that was sent last.
+    VerificationCodeWrong = "verification_code_wrong", 400, "use the code of the latest mail";
+    /// The verification code is too old, or none was sent.
+    VerificationCodeExpired = "verification_code_expired", 400, "have another code sent";
+    /// Too many wrong codes.
+    VerificationAttemptsExceeded = "verification_attempts_exceeded", 429, "have another code sent; if `Retry-After` is given, not before";
 
     // Files.
     /// A type of file docmill does not read.
@@ -114,6 +127,18 @@ codes! {
     ConnectorInvalid = "connector_invalid", 422, "correct the connector's settings";
     /// The object is not at its source any more, or the place it should go to does not exist.
     ConnectorObjectMissing = "connector_object_missing", 422, "check that the object, bucket, table or index exists";
+    /// A model provider refuses the key, or its settings can't work.
+    ProviderRefused = "provider_refused", 422, "check the key and the settings `providers.<name>`, then retry the job";
+    /// A model provider does not take the request: no such model, or a parameter or text it can't take.
+    ProviderInvalid = "provider_invalid", 422, "check the model's name and the node's settings";
+    /// A model provider can't be reached, is overloaded, or failed, after every retry.
+    ProviderUnavailable = "provider_unavailable", 502, "retry the job later; what was paid is not paid again";
+    /// A model's answers can't be used.
+    ProviderAnswerInvalid = "provider_answer_invalid", 502, "retry the job, or use another model";
+    /// The workspace's budget for model providers is used up for this month.
+    BudgetExceeded = "budget_exceeded", 422, "wait for the next month, or raise `budget.per_workspace_per_month`; what was paid is not paid again";
+    /// What a node is given does not fit its model: a text is too long.
+    NodeInputTooLong = "node_input_too_long", 422, "put a chunk node with a smaller maximum before the node";
     /// The server stopped again and again while it processed the file.
     AttemptsExhausted = "attempts_exhausted", 500, "retry the job; if it happens again look at the server's log";
 }

@@ -75,4 +75,6 @@ id! {
     ConnectorId,
     /// A check of a connector's connection.
     CheckId,
+    /// A delivery of something to a channel, the same over all attempts.
+    DeliveryId,
 }

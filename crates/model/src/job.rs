@@ -63,12 +63,14 @@ text_enum! {
 }
 
 text_enum! {
-    /// A job event.
+    /// A job event: what channels choose from.
     EventType {
         /// Accepted.
         JobScheduled = "job.scheduled",
         /// Started.
         JobInProgress = "job.in_progress",
+        /// Some files have ended since the last event; only recorded where a channel wants it.
+        JobProgress = "job.progress",
         /// Ended with at least one processed file.
         JobCompleted = "job.completed",
         /// Cancelled.

@@ -4,6 +4,7 @@
 //! this one uses none of them.
 
 pub mod chain;
+pub mod channel;
 pub mod connector;
 pub mod document;
 pub mod element;
@@ -14,6 +15,9 @@ pub mod job;
 pub mod limits;
 pub mod metadata;
 pub mod orig_elements;
+pub mod provider;
+pub mod python_regex;
+pub mod schema;
 pub mod settings;
 pub mod template;
 pub mod time;

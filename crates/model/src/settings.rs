@@ -5,6 +5,15 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::element::ElementType;
+use crate::provider::{ModelRef, Provider};
+use crate::words::text_enum;
+
+mod paid;
+
+pub use paid::{
+    Confidence, ContextOptions, EmbedLimits, EmbedOptions, ExtractMethod, ExtractOptions, LlmExtraction, OutputMode,
+    Pattern, PromptOptions, PromptTask, SimilarityOptions, TableMergeOptions,
+};
 
 /// Which engine reads pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +60,40 @@ pub struct PartitionOptions {
     pub starting_page_number: u32,
     /// Password of an encrypted document.
     pub password: Option<String>,
+    /// Pages may, or must, be read by a vision model.
+    pub vlm: Option<VlmOptions>,
+}
+
+text_enum! {
+    /// What a vision model writes for a page.
+    PageFormat {
+        /// HTML.
+        Html = "text/html",
+        /// A JSON list of elements.
+        Json = "application/json",
+    }
+}
+
+/// Settings of a partition node that reads pages with a vision model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VlmOptions {
+    /// Each page goes to the cheapest engine that does it justice, instead of every page to the model.
+    pub is_dynamic: bool,
+    /// The local text engine may take pages.
+    pub allow_fast: bool,
+    /// Who reads pages; `None` where no provider is configured, which only dynamic routing allows.
+    pub model: Option<ModelRef>,
+    /// What the model writes.
+    pub output_format: PageFormat,
+    /// Write `text_as_html` with line breaks between blocks.
+    pub format_html: bool,
+}
+
+impl VlmOptions {
+    /// The provider, if pages can go to one.
+    pub fn provider(&self) -> Option<Provider> {
+        self.model.as_ref().map(|model| model.provider)
+    }
 }
 
 impl Default for PartitionOptions {
@@ -69,6 +112,7 @@ impl Default for PartitionOptions {
             include_slide_notes: true,
             starting_page_number: 1,
             password: None,
+            vlm: None,
         }
     }
 }
@@ -83,9 +127,53 @@ pub enum ChunkStrategy {
     ByTitle,
     /// As by character, but never across a page.
     ByPage,
+    /// Keep together what is about the same, by the vectors of the elements.
+    BySimilarity,
 }
 
-/// Settings of a chunk node. Lengths are Unicode code points.
+text_enum! {
+    /// A byte pair encoding that tokens are counted in.
+    Tokenizer {
+        /// Of GPT-4, GPT-3.5 and the third generation of embedding models.
+        Cl100k = "cl100k_base",
+        /// Of GPT-4o and later models.
+        O200k = "o200k_base",
+        /// Of Codex models.
+        P50k = "p50k_base",
+        /// Of GPT-3 models.
+        R50k = "r50k_base",
+    }
+}
+
+impl Tokenizer {
+    /// The tokenizer of this name, or of the model of this name.
+    pub fn of(name: &str) -> Option<Self> {
+        // Longer beginnings stand before shorter ones.
+        const MODELS: &[(&str, Tokenizer)] = &[
+            ("gpt-4o", Tokenizer::O200k),
+            ("gpt-4.1", Tokenizer::O200k),
+            ("gpt-4", Tokenizer::Cl100k),
+            ("gpt-3.5", Tokenizer::Cl100k),
+            ("gpt-35", Tokenizer::Cl100k),
+            ("gpt-5", Tokenizer::O200k),
+            ("chatgpt-4o", Tokenizer::O200k),
+            ("o1", Tokenizer::O200k),
+            ("o3", Tokenizer::O200k),
+            ("o4", Tokenizer::O200k),
+            ("text-embedding-", Tokenizer::Cl100k),
+            ("text-davinci-00", Tokenizer::P50k),
+            ("code-", Tokenizer::P50k),
+            ("davinci", Tokenizer::R50k),
+            ("gpt2", Tokenizer::R50k),
+        ];
+        Self::parse(name).or_else(|| {
+            let model = MODELS.iter().find(|(start, _)| name.starts_with(start));
+            model.map(|(_, tokenizer)| *tokenizer)
+        })
+    }
+}
+
+/// Settings of a chunk node. Lengths are Unicode code points, or tokens if there is a tokenizer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChunkOptions {
     /// How elements are grouped.
@@ -107,10 +195,17 @@ pub struct ChunkOptions {
     pub skip_table_chunking: bool,
     /// Keep tables in chunks of their own.
     pub isolate_table: bool,
-    /// By title: sections shorter than this are combined with the next; at most `max_characters`.
+    /// By title: sections shorter than this are combined with the next. Always code points; without
+    /// a tokenizer at most `max_characters`.
     pub combine_text_under_n_chars: usize,
     /// By title: a section may run across pages.
     pub multipage_sections: bool,
+    /// Count `max_characters`, `new_after_n_chars` and `overlap` in tokens of this kind.
+    #[serde(default)]
+    pub tokenizer: Option<Tokenizer>,
+    /// Afterwards put a sentence of context before each chunk, written by this model.
+    #[serde(default)]
+    pub contextual: Option<ContextOptions>,
 }
 
 impl ChunkOptions {
@@ -128,6 +223,8 @@ impl ChunkOptions {
             isolate_table: true,
             combine_text_under_n_chars: 500,
             multipage_sections: true,
+            tokenizer: None,
+            contextual: None,
         }
     }
 }

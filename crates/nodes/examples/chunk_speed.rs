@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use docmill_model::element::assign_element_ids;
-use docmill_model::settings::{ChunkOptions, ChunkStrategy};
+use docmill_model::settings::{ChunkOptions, ChunkStrategy, Tokenizer};
 use docmill_model::{Element, ElementType};
 use docmill_nodes::chunk::chunk;
 
@@ -40,6 +40,19 @@ fn main() {
         options.include_orig_elements = orig;
         println!("-- orig_elements: {orig}");
         let words = "word after word, naïve as it is. ".repeat(64_000);
+        let sections = (0..12_500).map(|n| match n % 10 {
+            0 => Element::new(ElementType::Title, format!("Section {n}")),
+            _ => prose("Words of a paragraph of middling length that says little, and then a little more.".into()),
+        });
+        let sections: Vec<_> = sections.collect();
+        for _ in 0..3 {
+            measure("1,000,000 characters of sections", sections.clone(), &options);
+        }
+        let mut in_tokens = options.clone();
+        in_tokens.tokenizer = Some(Tokenizer::O200k);
+        // The tables are read at the first use.
+        measure("one token", vec![prose("one".into())], &in_tokens);
+        measure("2 MB in chunks of 500 tokens", vec![prose(words.clone())], &in_tokens);
         measure("paragraph of 2 MB", vec![prose(words.clone())], &options);
         let mut overlapping = options.clone();
         overlapping.overlap = 100;

@@ -217,19 +217,39 @@ impl Reader {
         let page = picture.evened();
         let threshold = page.threshold();
         let first = lie(&page, threshold);
-        let (mut asked, mut quarters) = (false, 0);
-        if first.down > SIDEWAYS * first.across {
-            asked = true;
-            quarters = self.orientation(&page, dpi).unwrap_or(0);
-        }
+        let sideways = first.down > SIDEWAYS * first.across;
+        let mut tried = [false; 4];
+        let mut told = if sideways {
+            self.orientation(&page, dpi)
+        } else {
+            Some(0)
+        };
+        let quarters = told.unwrap_or(0);
         let mut text = self.read_turned(&page, dpi, quarters, (quarters == 0).then_some(first), &lead)?;
-        if !asked && (text.confidence < DOUBTFUL || text.words.is_empty()) && first != Lie::default() {
-            let told = self.orientation(&page, dpi).unwrap_or(0);
-            if told != quarters {
-                let other = self.read_turned(&page, dpi, told, None, &lead)?;
-                if other.confidence > text.confidence {
-                    text = other;
-                }
+        tried[usize::from(quarters) % 4] = true;
+        let is_doubtful = |text: &PageText| text.confidence < DOUBTFUL || text.words.is_empty();
+        if first == Lie::default() || !is_doubtful(&text) {
+            return Ok(text);
+        }
+        if !sideways {
+            told = self.orientation(&page, dpi);
+        }
+        // Short text often can't be told, or is told wrong; then what reads best is right.
+        let guesses = [told.unwrap_or(quarters), (quarters + 2) % 4, 1, 3];
+        let guesses = if sideways { &guesses[..] } else { &guesses[..2] };
+        for &quarters in guesses {
+            let Some(tried) = tried.get_mut(usize::from(quarters)) else {
+                continue;
+            };
+            if std::mem::replace(tried, true) {
+                continue;
+            }
+            let other = self.read_turned(&page, dpi, quarters, None, &lead)?;
+            if other.confidence > text.confidence {
+                text = other;
+            }
+            if !is_doubtful(&text) {
+                break;
             }
         }
         Ok(text)

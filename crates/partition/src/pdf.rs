@@ -1,32 +1,52 @@
 //! Reader of PDF files: their text layer, laid out.
 //!
-//! The engine gives characters with their places; everything after that is pure: characters to
-//! segments of text ([`segment`]), repeated lines taken out ([`furniture`]), segments into reading
-//! order ([`order`]), lines and paragraphs ([`block`]), kinds of elements ([`roles`]).
+//! The engine opens the file, mending its list of pages where that is broken ([`repair`]), and gives
+//! characters with their places ([`device`]), without those that nobody sees ([`visibility`]), with the
+//! values of form fields ([`forms`]) and what a tagged file says of them ([`structure`]); everything after
+//! that is pure: characters to segments of text ([`segment`]), tagged tables ([`tagged`]), ruled
+//! tables ([`grid`]) and those between horizontal rules or shades ([`banded`]) and running heads
+//! ([`furniture`], [`edges`]) taken out, tables joined over columns and pages ([`continued`]), segments
+//! into reading order ([`order`]), lines, tables without rules ([`aligned`]) and paragraphs ([`block`]),
+//! paragraphs joined over columns and pages ([`joined`]), kinds of elements ([`roles`]) and their
+//! levels ([`levels`], [`lists`]).
 //!
 //! Pages that have no text layer, or none to be trusted ([`recognise`]), are drawn ([`render`]) and their
 //! text is recognised; the words then take the place of the engine's characters ([`scan`], [`scanned`])
 //! and go the same way. Pictures as documents ([`picture`]) are scans from the start.
 
 mod aligned;
+mod banded;
 mod block;
+mod continued;
 mod crops;
 mod device;
 mod document;
+mod edges;
 mod engine;
 mod figures;
 mod fonts;
+mod forms;
 mod frame;
 mod furniture;
 mod grid;
 mod hayro;
+#[cfg(test)]
+mod heading_tests;
+mod joined;
+mod levels;
 mod line;
 mod links;
+mod lists;
 mod order;
 mod picture;
 mod recognise;
 mod render;
+mod repair;
+#[cfg(test)]
+mod repair_tests;
+mod report;
 mod roles;
+mod rows;
 mod scan;
 #[cfg(test)]
 mod scan_tests;
@@ -34,14 +54,25 @@ mod scanned;
 mod script;
 mod segment;
 mod spacing;
+mod structure;
 mod table;
+#[cfg(test)]
+mod table_tests;
+mod tagged;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
 mod text;
+#[cfg(test)]
+mod text_tests;
+mod visibility;
+#[cfg(test)]
+mod visibility_tests;
 
 use std::sync::Arc;
+
+use docmill_model::{Warning, WarningCode};
 
 use crate::context::Context;
 use crate::error::PartitionError;
@@ -53,7 +84,11 @@ pub(crate) fn partition(bytes: &Arc<Vec<u8>>, cx: &mut Context) -> Result<(), Pa
     if bytes.is_empty() {
         return Err(PartitionError::Empty("PDF"));
     }
-    let pdf = hayro::open(bytes, cx.options.password.as_deref())?;
+    let opened = hayro::open(bytes, cx.options.password.as_deref())?;
+    for fault in opened.faults {
+        cx.warn(Warning::new(WarningCode::PartUnreadable, fault));
+    }
+    let pdf = opened.pdf;
     let mut source = scanned::ScannedPdf::new(&pdf, cx.options.strategy, Readers::new(cx));
     document::partition(&mut source, cx)?;
     if source.wants_recognition() {
@@ -75,7 +110,7 @@ pub(crate) fn partition_picture(
 /// Reads the text of every page into segments with positions, as [`partition`] does before it lays
 /// them out; how many pages there are and how many characters were found.
 pub(crate) fn read_text(bytes: &Arc<Vec<u8>>) -> Result<(usize, usize), PartitionError> {
-    let pdf = hayro::open(bytes, None)?;
+    let pdf = hayro::open(bytes, None)?.pdf;
     let mut source = hayro::HayroSource::new(&pdf);
     let pages = source.page_count();
     let mut characters = 0;

@@ -101,6 +101,7 @@ async fn submit(
                     content_type: None,
                     size: 1,
                     input: FileInput::Blob(format!("in/{n}")),
+                    resumes: None,
                 })
                 .collect(),
         };

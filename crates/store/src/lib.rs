@@ -4,7 +4,10 @@
 //! outside this crate opens a transaction or writes SQL. [`blob`] holds the files' bytes.
 
 pub mod blob;
+mod channels;
+mod deliveries;
 mod error;
+mod paid;
 pub mod sqlite;
 #[cfg(test)]
 mod suite;
@@ -12,12 +15,18 @@ mod types;
 mod workflows;
 
 use async_trait::async_trait;
+use docmill_model::channel::{ChannelKind, ChannelScope};
 use docmill_model::connector::ConnectorRole;
-use docmill_model::ids::{AccountId, CheckId, ConnectorId, FileId, JobId, KeyId, NodeId, WorkflowId, WorkspaceId};
+use docmill_model::ids::{
+    AccountId, CheckId, ConnectorId, DeliveryId, EventId, FileId, JobId, KeyId, NodeId, WorkflowId, WorkspaceId,
+};
 use docmill_model::job::JobStatus;
 use docmill_model::time::Micros;
 
+pub use channels::*;
+pub use deliveries::*;
 pub use error::{Result, StoreError};
+pub use paid::*;
 pub use types::*;
 pub use workflows::*;
 
@@ -105,7 +114,8 @@ pub trait Store: Send + Sync {
     /// Stops a job that has not ended. `None` when there is no such job, else its status before.
     async fn stop_job(&self, workspace: WorkspaceId, job: JobId, now: Micros) -> Result<Option<JobStatus>>;
 
-    /// Removes an ended job and hands its blobs to the garbage list.
+    /// Removes an ended job and hands its blobs to the garbage list. Its events stay in the inbox, without
+    /// the names of its files, until they expire.
     async fn delete_job(&self, workspace: WorkspaceId, job: JobId) -> Result<DeleteOutcome>;
 
     /// Events of a job after `sequence`, in order.
@@ -251,10 +261,203 @@ pub trait Store: Send + Sync {
     /// starts waiting jobs where a slot is free, as after the limit was raised. How many it touched.
     async fn settle(&self, now: Micros) -> Result<u64>;
 
+    // ---- nodes that call models ----
+
+    /// Records how far a claimed file is, in place of what was recorded before. Goes with the file's success or
+    /// the job's deletion. [`StoreError::LeaseLost`] when somebody else has the file now.
+    async fn save_checkpoint(&self, lease: Lease, checkpoint: Checkpoint) -> Result<()>;
+
+    /// How far a file is; `None` when it has to begin at its first node.
+    async fn checkpoint(&self, file: FileId) -> Result<Option<Checkpoint>>;
+
+    /// Kept answers of a workspace by their keys; those there are.
+    async fn answers(&self, workspace: WorkspaceId, keys: &[String]) -> Result<Vec<(String, Vec<u8>)>>;
+
+    /// Keeps answers and adds up what they cost, for the file, the job and the workspace's month. Of more than
+    /// `max_bytes` of a workspace's answers the least recently used go, but none younger than a day; 0 keeps
+    /// none.
+    async fn record_calls(&self, record: CallRecord, max_bytes: u64, now: Micros) -> Result<()>;
+
+    /// Forgets kept answers, as those that turned out to be of no use.
+    async fn forget_answers(&self, workspace: WorkspaceId, keys: Vec<String>) -> Result<()>;
+
+    /// What a workspace spent in a month (`YYYY-MM`), in millionths.
+    async fn spent(&self, workspace: WorkspaceId, month: &str) -> Result<i64>;
+
+    /// What the nodes of a job cost, by their positions.
+    async fn job_costs(&self, workspace: WorkspaceId, job: JobId) -> Result<Vec<(u32, Cost)>>;
+
+    /// What the nodes cost for some files of a job, by file and position.
+    async fn file_costs(&self, workspace: WorkspaceId, job: JobId, files: &[FileId]) -> Result<Vec<FileCost>>;
+
+    /// Forgets answers not used since `before`, at most `max`; how many there were.
+    async fn expire_answers(&self, before: Micros, max: u32) -> Result<u64>;
+
+    // ---- channels ----
+
+    /// Records a channel unless its scope has `max` already. A mail channel is unverified, and its code is
+    /// handed to the outbox as a delivery, within the budgets; a webhook is verified.
+    /// [`StoreError::WorkflowGone`] when its workflow is deleted or never was.
+    async fn create_channel(
+        &self,
+        channel: NewChannel,
+        max: u32,
+        limits: CodeLimits,
+        now: Micros,
+    ) -> Result<ChannelCreation>;
+
+    /// A channel.
+    async fn channel(&self, channel: ChannelRef) -> Result<Option<Channel>>;
+
+    /// Channels of a scope and kind, oldest first; only those that are enabled or not, if given.
+    async fn channels(
+        &self,
+        workspace: WorkspaceId,
+        scope: ChannelScope,
+        kind: ChannelKind,
+        enabled: Option<bool>,
+    ) -> Result<Vec<Channel>>;
+
+    /// Replaces a verified channel's definition (of the same kind) if it is still as of `seen`, the
+    /// `updated_at` it was read with: [`StoreError::Conflict`] otherwise.
+    ///
+    /// With another recipient (compared as text) the channel is unverified, its code void, and `code` is
+    /// sent to the new one; without `code` that is a [`StoreError::Conflict`] too. What is pending for a
+    /// channel that is disabled or has another recipient is cancelled; a webhook's goes to its new URL. Becoming wanted clears why it was
+    /// disabled or bounced.
+    async fn update_channel(
+        &self,
+        channel: ChannelRef,
+        definition: ChannelDefinition,
+        code: Option<NewCode>,
+        seen: Micros,
+        limits: CodeLimits,
+        now: Micros,
+    ) -> Result<ChannelUpdate>;
+
+    /// Deletes a channel with its code and cancels what is pending for it; whether there was one. Budgets
+    /// of its mailbox stay.
+    async fn delete_channel(&self, channel: ChannelRef, now: Micros) -> Result<bool>;
+
+    /// Makes a new code the channel's only one and hands it to the outbox, unless a budget or the cool-down
+    /// forbids. `None` when there is no such channel.
+    async fn issue_code(
+        &self,
+        channel: ChannelRef,
+        code: NewCode,
+        limits: CodeLimits,
+        now: Micros,
+    ) -> Result<Option<CodeIssue>>;
+
+    /// Tries a code, given as its keyed hash. A try is counted before it is compared, in constant time, and
+    /// no answer is given before the count is durable: of any number of tries at once at most
+    /// `limits.tries` are compared. `None` when there is no such channel.
+    async fn try_code(
+        &self,
+        channel: ChannelRef,
+        presented: CodeHash,
+        limits: CodeLimits,
+        now: Micros,
+    ) -> Result<Option<CodeTry>>;
+
+    /// Stops sending events to a mail or webhook channel, as its receiver asked by the link in a mail;
+    /// whether there was such a channel.
+    async fn unsubscribe(&self, channel: ChannelRef, reason: &str, now: Micros) -> Result<bool>;
+
+    // ---- deliveries ----
+
+    /// Hands a test to the outbox. `None` when there is no such channel or it is disabled or unverified.
+    async fn create_test(&self, channel: ChannelRef, now: Micros) -> Result<Option<DeliveryId>>;
+
+    /// Claims deliveries that are due, fair across receivers: those with the fewest under way first. Each is
+    /// leased under a new fencing token. What may not be sent any more (its channel is gone, disabled or
+    /// unverified; its code expired) is cancelled instead.
+    async fn claim_deliveries(&self, query: DeliveryQuery, now: Micros) -> Result<Vec<DeliveryClaim>>;
+
+    /// Claims up to `max` further events due to the same mailbox in the same workspace as a claimed one, for
+    /// one digest of them all; oldest first. None when the lease is lost.
+    async fn claim_siblings(
+        &self,
+        lease: DeliveryLease,
+        max: u32,
+        lease_until: Micros,
+        now: Micros,
+    ) -> Result<Vec<DeliveryClaim>>;
+
+    /// How many mails of events a mailbox was sent since an instant; a digest counts once.
+    async fn mails_since(&self, workspace: WorkspaceId, mailbox: &str, since: Micros) -> Result<u64>;
+
+    /// When the next delivery of a lane is due; `None` when none waits.
+    async fn next_delivery(&self, lane: ChannelKind) -> Result<Option<Micros>>;
+
+    /// Extends leases; returns those that are lost.
+    async fn renew_deliveries(&self, leases: &[DeliveryLease], lease_until: Micros) -> Result<Vec<DeliveryLease>>;
+
+    /// Records an attempt and what came of it, for one delivery or for all of a digest (the first is the one
+    /// whose id the digest had). A success clears the channel's failures. A failure of an event or notice,
+    /// with `disable_after`, disables the channel when that long nothing but failures came; disabling writes
+    /// a notice to the inbox and to the workspace's enabled mail channels, in the same transaction.
+    /// [`StoreError::LeaseLost`] when no lease is held any more, and then nothing changed.
+    async fn finish_deliveries(
+        &self,
+        leases: &[DeliveryLease],
+        attempt: Attempt,
+        outcome: DeliveryOutcome,
+        disable_after: Option<Micros>,
+        now: Micros,
+    ) -> Result<DeliveryFinish>;
+
+    /// Gives claimed deliveries back untried, not to be claimed before an instant: as when the server stops
+    /// (0), or a receiver was sent enough for now.
+    async fn defer_deliveries(&self, leases: &[DeliveryLease], not_before: Micros) -> Result<()>;
+
+    /// Returns deliveries whose lease has expired or, with `all` (right only when no other process works on
+    /// the store), every claimed one. They are attempted again under the same id. How many there were.
+    async fn recover_deliveries(&self, all: bool, now: Micros) -> Result<u64>;
+
+    /// Deliveries of a channel, newest first; `None` when there is no such channel.
+    async fn deliveries(&self, channel: ChannelRef, filter: DeliveryFilter) -> Result<Option<Vec<Delivery>>>;
+
+    /// One delivery of a channel.
+    async fn delivery(&self, channel: ChannelRef, delivery: DeliveryId) -> Result<Option<Delivery>>;
+
+    /// The latest attempts of a delivery (at most 100), in order; `None` when the channel has no such
+    /// delivery.
+    async fn attempts(&self, channel: ChannelRef, delivery: DeliveryId) -> Result<Option<Vec<Attempt>>>;
+
+    /// Sends a delivery again, behind first attempts.
+    async fn replay_delivery(&self, channel: ChannelRef, delivery: DeliveryId) -> Result<Replay>;
+
+    /// Sends all events and notices again that failed or were cancelled and were created at `since` or
+    /// later; how many. `None` when there is no such channel, or it is disabled or unverified.
+    async fn replay_failed(&self, channel: ChannelRef, since: Micros) -> Result<Option<u64>>;
+
+    // ---- inbox ----
+
+    /// Notifications of a workspace that match, newest first.
+    async fn notifications(&self, workspace: WorkspaceId, filter: &InboxFilter) -> Result<Vec<Notification>>;
+
+    /// A notification.
+    async fn notification(&self, workspace: WorkspaceId, id: EventId) -> Result<Option<Notification>>;
+
+    /// How many notifications are unread, of one workflow if given.
+    async fn unread_count(&self, workspace: WorkspaceId, workflow: Option<WorkflowId>) -> Result<u64>;
+
+    /// Marks notifications as read; how many were not.
+    async fn mark_read(&self, workspace: WorkspaceId, which: MarkRead, now: Micros) -> Result<u64>;
+
     // ---- upkeep ----
 
     /// Deletes jobs ended before `before`, at most `max`; how many there were.
     async fn expire_jobs(&self, before: Micros, max: u32) -> Result<u64>;
+
+    /// Deletes deliveries ended before `before` with their attempts, then events recorded before it that
+    /// have no delivery left, and channels of workflows deleted before it; at most `max` of each. How many
+    /// rows went.
+    async fn expire_notifications(&self, before: Micros, max: u32) -> Result<u64>;
+
+    /// Wipes codes that have expired, from the outbox too, and forgets budgets that are over; how many.
+    async fn expire_codes(&self, now: Micros) -> Result<u64>;
 
     /// Keys of blobs to delete, at most `max`.
     async fn garbage(&self, max: u32) -> Result<Vec<String>>;
@@ -270,35 +473,4 @@ pub trait Store: Send + Sync {
 
     /// Fails when the store can't be written.
     async fn check_writable(&self) -> Result<()>;
-}
-
-/// Which files of a job to read.
-#[derive(Clone, Copy, Debug)]
-pub struct FilePage {
-    /// Only those that failed.
-    pub failed_only: bool,
-    /// Files to leave out at the start.
-    pub offset: u64,
-    /// At most this many.
-    pub limit: u32,
-}
-
-impl FilePage {
-    /// All files: right only for jobs whose number of files is bounded.
-    pub const ALL: Self = Self {
-        failed_only: false,
-        offset: 0,
-        limit: u32::MAX,
-    };
-}
-
-/// Filters of [`Store::jobs`].
-#[derive(Clone, Debug, Default)]
-pub struct JobFilter {
-    /// Only jobs of this workflow.
-    pub workflow: Option<WorkflowId>,
-    /// Only jobs in this status.
-    pub status: Option<JobStatus>,
-    /// At most this many; 0 means no bound.
-    pub limit: u32,
 }

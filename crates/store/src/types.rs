@@ -126,6 +126,8 @@ pub struct NewFile {
     pub size: u64,
     /// Where its bytes are.
     pub input: FileInput,
+    /// The file of the job it retries, whose checkpoint it goes on from.
+    pub resumes: Option<FileId>,
 }
 
 /// Where a file's bytes are.
@@ -363,4 +365,37 @@ pub struct Stats {
     pub files_running: u64,
     /// Age of the oldest ready file, in microseconds.
     pub oldest_ready_age: Micros,
+    /// Deliveries waiting for their first or next attempt, or under way.
+    pub deliveries_pending: u64,
+}
+
+/// Which files of a job to read.
+#[derive(Clone, Copy, Debug)]
+pub struct FilePage {
+    /// Only those that failed.
+    pub failed_only: bool,
+    /// Files to leave out at the start.
+    pub offset: u64,
+    /// At most this many.
+    pub limit: u32,
+}
+
+impl FilePage {
+    /// All files: right only for jobs whose number of files is bounded.
+    pub const ALL: Self = Self {
+        failed_only: false,
+        offset: 0,
+        limit: u32::MAX,
+    };
+}
+
+/// Filters of [`crate::Store::jobs`].
+#[derive(Clone, Debug, Default)]
+pub struct JobFilter {
+    /// Only jobs of this workflow.
+    pub workflow: Option<WorkflowId>,
+    /// Only jobs in this status.
+    pub status: Option<JobStatus>,
+    /// At most this many; 0 means no bound.
+    pub limit: u32,
 }

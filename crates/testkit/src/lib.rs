@@ -1,15 +1,20 @@
 //! Servers that tests talk to, each started on a free port with an empty data directory and ended when
 //! dropped. They come from `scripts/setup`; a test that needs one that is not there fails and says so.
 
+mod double;
 mod emulators;
 mod postgres;
 mod process;
+mod smtp;
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
+pub use double::{Asked, Double, Fields, Reply, Seen};
 pub use emulators::{Azurite, GcsEmulator, Moto};
 pub use postgres::Postgres;
 pub use process::free_port;
+pub use smtp::{ReceivedMail, SmtpServer};
 
 /// The top of the workspace.
 fn root() -> PathBuf {
@@ -25,4 +30,11 @@ fn installed(path: &str) -> PathBuf {
         path.display()
     );
     path
+}
+
+/// A script of `tests/python`, to be run by the Python that has what the tests need.
+pub fn python(script: &str) -> Command {
+    let mut command = Command::new(installed(".venv/bin/python"));
+    command.arg(root().join("tests/python").join(script));
+    command
 }

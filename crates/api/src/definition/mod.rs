@@ -16,7 +16,7 @@ use crate::App;
 use crate::body::Change;
 use crate::error::{ApiError, ApiResult};
 
-pub(crate) use read::read;
+pub(crate) use read::{Reader, read};
 
 /// What a body gives of a workflow. What it does not give stays as it is, or is the default.
 #[derive(Debug, Default)]

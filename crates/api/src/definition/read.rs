@@ -1,25 +1,37 @@
 //! Reads the body of a creation or an update.
 
-use docmill_connectors::MASK;
 use docmill_model::Code;
-use docmill_model::chain::{NodeSpec, Problem, parse};
+use docmill_model::chain::{NodeSpec, Problem};
+use docmill_model::ids::WorkspaceId;
 use docmill_model::template;
 use docmill_model::workflow::{Overlap, WorkflowState, WorkflowType};
 use serde_json::{Map, Value, json};
 
 use super::{Given, defaults, schedule};
+use crate::App;
 use crate::body::{Change, Fields};
 use crate::error::{ApiError, ApiResult};
 
-/// Setting of a node that is a credential.
-const NODE_SECRET: &str = "provider_api_key";
+/// Who reads the nodes: the workspace, and the nodes the workflow has.
+pub(crate) struct Reader<'a> {
+    pub(crate) app: &'a App,
+    pub(crate) workspace: WorkspaceId,
+    pub(crate) stored: &'a [NodeSpec],
+}
+
+impl Reader<'_> {
+    fn chain(&self, nodes: &Value, loc: &[Value]) -> Chain {
+        let (_, specs) = self.app.engine.read_chain(self.workspace, nodes, self.stored, loc)?;
+        Ok(Some(specs))
+    }
+}
 
 /// Reads a body; `creating` asks for all a workflow can't be without. Fields a client has no say in (`id`,
 /// `created_at` and whatever docmill does not know) are ignored.
 ///
 /// # Errors
 /// Every problem at once, except those that need a look into the store.
-pub(crate) fn read(body: &Map<String, Value>, creating: bool) -> ApiResult<Given> {
+pub(crate) fn read(reader: &Reader<'_>, body: &Map<String, Value>, creating: bool) -> ApiResult<Given> {
     let mut fields = Fields::new(body);
     let mut given = Given {
         name: fields.name(creating),
@@ -42,7 +54,7 @@ pub(crate) fn read(body: &Map<String, Value>, creating: bool) -> ApiResult<Given
     given.state = fields.word("state", WorkflowState::ALL);
     given.reprocess_all = fields.boolean("reprocess_all");
     given.delete_removed = fields.boolean("delete_removed_files");
-    let chain = nodes(&mut fields, given.kind, creating);
+    let chain = nodes(reader, &mut fields, given.kind, creating);
     let fields_are_good = fields.problems.is_empty();
     match chain {
         Ok(nodes) => given.nodes = nodes,
@@ -73,7 +85,7 @@ type Chain = Result<Option<Vec<NodeSpec>>, Vec<Problem>>;
 
 /// The nodes: those given, else those of the template, else those the type stands for. As in jobs, nodes
 /// win over a template when both are given.
-fn nodes(fields: &mut Fields<'_>, kind: Option<WorkflowType>, creating: bool) -> Chain {
+fn nodes(reader: &Reader<'_>, fields: &mut Fields<'_>, kind: Option<WorkflowType>, creating: bool) -> Chain {
     let at_nodes = [json!("body"), json!("workflow_nodes")];
     let template = match fields.text("template_id") {
         None => None,
@@ -90,10 +102,10 @@ fn nodes(fields: &mut Fields<'_>, kind: Option<WorkflowType>, creating: bool) ->
         .value("workflow_nodes")
         .filter(|nodes| !creating || template.is_none() || *nodes != &json!([]));
     if let Some(nodes) = given {
-        return read_chain(nodes, &at_nodes);
+        return reader.chain(nodes, &at_nodes);
     }
     if let Some(template) = template {
-        return read_chain(&template.nodes(), &[json!("body"), json!("template_id")]);
+        return reader.chain(&template.nodes(), &[json!("body"), json!("template_id")]);
     }
     if !creating {
         return Ok(None);
@@ -111,21 +123,10 @@ fn nodes(fields: &mut Fields<'_>, kind: Option<WorkflowType>, creating: bool) ->
         ),
         Some(kind) => {
             if let Some(nodes) = defaults::nodes(kind) {
-                return read_chain(&nodes, &at_nodes);
+                return reader.chain(&nodes, &at_nodes);
             }
         }
         None => {}
     }
     Ok(None)
-}
-
-fn read_chain(nodes: &Value, loc: &[Value]) -> Chain {
-    let (_, mut specs) = parse(nodes, loc)?;
-    // No node of this version calls a provider, so nobody's key is needed, and none is kept.
-    for settings in specs.iter_mut().map(|spec| &mut spec.settings) {
-        if let Some(secret) = settings.get_mut(NODE_SECRET) {
-            *secret = MASK.into();
-        }
-    }
-    Ok(Some(specs))
 }

@@ -1,10 +1,12 @@
 //! Jobs and their files.
 
+use std::collections::BTreeMap;
+
 use docmill_engine::{FileProgress, RunningFiles};
 use docmill_model::chain::NodeChain;
 use docmill_model::job::{JobStatus, ListingState, TaskState};
 use docmill_model::time::{iso8601, iso8601_duration};
-use docmill_store::{Job, JobFile};
+use docmill_store::{Cost, FileCost, Job, JobFile};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -112,6 +114,9 @@ pub(crate) struct JobDetails {
     pages_total: u64,
     /// Pages of the files below that are done.
     pages_done: u64,
+    /// What calls of models cost so far, of all nodes and files together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<CallCost>,
     /// The files, as far as `offset` and `limit` say.
     files: Vec<FileDetails>,
 }
@@ -130,6 +135,9 @@ pub(crate) struct NodeStats {
     success: u64,
     /// Files that failed at the node.
     failure: u64,
+    /// What its calls of a model cost so far.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<CallCost>,
 }
 
 /// Counts of files.
@@ -160,6 +168,9 @@ pub(crate) struct FileDetails {
     error: Option<String>,
     /// What was not done, or not fully.
     warnings: Vec<FileWarning>,
+    /// What calls of models cost for the file, by node; left out when there were none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    costs: Vec<NodeCost>,
     /// Elements of the last node's output.
     #[serde(skip_serializing_if = "Option::is_none")]
     elements: Option<u64>,
@@ -182,6 +193,65 @@ pub(crate) struct FileWarning {
     message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     page_number: Option<u32>,
+    /// The element it concerns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    element_id: Option<String>,
+}
+
+/// What calls of models cost.
+#[derive(Debug, Default, Serialize, ToSchema)]
+pub(crate) struct CallCost {
+    /// The model, as `provider/model`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    model: String,
+    /// Calls that were made.
+    calls: u64,
+    /// Answers that were kept from earlier calls, and cost nothing.
+    cached: u64,
+    /// Requests sent beyond the first of each call.
+    retries: u64,
+    /// Tokens of the questions.
+    tokens_in: u64,
+    /// Tokens of the answers.
+    tokens_out: u64,
+    /// Time of the calls in milliseconds, each counted for itself.
+    duration_ms: u64,
+    /// Price, in the unit the model's price is set in; left out where none is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    price: Option<f64>,
+}
+
+impl CallCost {
+    fn of(cost: Cost) -> Self {
+        let mut all = Self::default();
+        all.add(&cost);
+        all.model = cost.model;
+        all
+    }
+
+    fn add(&mut self, cost: &Cost) {
+        self.calls += cost.calls;
+        self.cached += cost.cached;
+        self.retries += cost.retries;
+        self.tokens_in += cost.tokens_in;
+        self.tokens_out += cost.tokens_out;
+        self.duration_ms += cost.millis;
+        if let Some(price) = cost.price {
+            // Added in millionths, so that no sum shows rounding.
+            let micros = (self.price.unwrap_or(0.0) * 1e6).round() + price as f64;
+            self.price = Some(micros / 1e6);
+        }
+    }
+}
+
+/// What the calls of one node cost.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct NodeCost {
+    #[schema(format = "uuid")]
+    node_id: String,
+    node_name: String,
+    #[serde(flatten)]
+    cost: CallCost,
 }
 
 impl JobDetails {
@@ -214,10 +284,37 @@ impl JobDetails {
             files_unchanged: job.from_sources.then_some(job.files_unchanged),
             pages_total: 0,
             pages_done: 0,
+            cost: None,
             files: files.iter().map(|file| FileDetails::new(file, running)).collect(),
         };
         details.count_pages();
         details
+    }
+
+    /// Adds what nodes and files cost.
+    pub(crate) fn with_costs(mut self, job: &Job, nodes: Vec<(u32, Cost)>, files: Vec<FileCost>) -> Self {
+        for (node, cost) in nodes {
+            let sum = self.cost.get_or_insert_default();
+            sum.add(&cost);
+            if let Some(stats) = self.node_stats.get_mut(node as usize) {
+                stats.cost = Some(CallCost::of(cost));
+            }
+        }
+        let mut by_file = BTreeMap::<String, Vec<NodeCost>>::new();
+        for FileCost { file, node, cost } in files {
+            let Some(of) = job.chain.nodes().get(node as usize) else {
+                continue;
+            };
+            by_file.entry(file.to_string()).or_default().push(NodeCost {
+                node_id: of.id.to_string(),
+                node_name: of.name.clone(),
+                cost: CallCost::of(cost),
+            });
+        }
+        for file in &mut self.files {
+            file.costs = by_file.remove(&file.file_id).unwrap_or_default();
+        }
+        self
     }
 
     /// Only some of the files.
@@ -257,6 +354,7 @@ fn run_stats(job: &Job, running: &[FileProgress]) -> Vec<NodeStats> {
                 in_progress: here,
                 success: job.files_succeeded + done,
                 failure: if index == 0 { job.files_failed } else { 0 },
+                cost: None,
             }
         })
         .collect()
@@ -274,6 +372,7 @@ fn node_stats(chain: &NodeChain, files: &[JobFile], running: &RunningFiles) -> V
             in_progress: 0,
             success: 0,
             failure: 0,
+            cost: None,
         })
         .collect();
     for file in files {
@@ -325,8 +424,10 @@ impl FileDetails {
                         .unwrap_or_default(),
                     message: warning.message.clone(),
                     page_number: warning.page_number,
+                    element_id: warning.element_id.clone(),
                 })
                 .collect(),
+            costs: Vec::new(),
             elements: file.elements,
             pages_done: pages.max(progress.pages_done.into()),
             pages_total: pages.max(progress.pages_total.into()),

@@ -59,11 +59,10 @@ pub(crate) struct JobNode {
     #[schema(format = "uuid")]
     id: Option<String>,
     name: String,
-    /// `partition` or `chunk`.
+    /// `partition`, `prompter`, `chunk`, `structured_data_extractor` or `embed`.
     #[serde(rename = "type")]
     kind: String,
-    /// For `partition`: `vlm`, `unstructured_api` or `service_api`. For `chunk`: `chunk_by_title`,
-    /// `chunk_by_character` or `chunk_by_page`.
+    /// Which node of the type; `GET /nodes` lists them.
     subtype: String,
     /// Settings of the subtype.
     settings: Option<BTreeMap<String, Value>>,

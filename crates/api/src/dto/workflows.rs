@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use docmill_engine::next_runs;
+use docmill_engine::{masked, next_runs};
 use docmill_model::chain::NodeSpec;
 use docmill_model::time::iso8601;
 use docmill_model::workflow::WorkflowType;
@@ -66,7 +66,7 @@ pub(crate) struct WorkflowNode {
     #[schema(format = "uuid")]
     id: Option<String>,
     name: String,
-    /// `partition` or `chunk`.
+    /// `partition`, `prompter`, `chunk`, `structured_data_extractor` or `embed`.
     #[serde(rename = "type")]
     kind: String,
     subtype: String,
@@ -131,7 +131,10 @@ impl From<NodeSpec> for WorkflowNode {
             name: node.name,
             kind: node.kind,
             subtype: node.subtype,
-            settings: node.settings.into_iter().collect(),
+            settings: match masked(&Value::Object(node.settings)) {
+                Value::Object(settings) => settings.into_iter().collect(),
+                _ => BTreeMap::new(),
+            },
         }
     }
 }

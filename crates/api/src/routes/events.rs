@@ -71,7 +71,10 @@ impl Follower {
         loop {
             if let Some(event) = self.ready.pop_front() {
                 self.last_seen = event.sequence;
-                self.ended |= !matches!(event.event_type, EventType::JobScheduled | EventType::JobInProgress);
+                self.ended |= matches!(
+                    event.event_type,
+                    EventType::JobCompleted | EventType::JobFailed | EventType::JobStopped
+                );
                 let sent = Event::default()
                     .id(event.sequence.to_string())
                     .event(event.event_type.as_str())

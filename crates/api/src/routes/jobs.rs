@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::{Request, State};
 use docmill_engine::{RetryError, Submission};
 use docmill_model::Code;
-use docmill_model::chain::{NodeChain, Problem, parse};
+use docmill_model::chain::{NodeChain, Problem};
 use docmill_model::ids::JobId;
 use docmill_model::job::{JobStatus, JobType};
 use docmill_model::template;
@@ -44,7 +44,7 @@ pub(crate) async fn create(
         .retry_after(wait.as_millis().div_ceil(1_000).max(1) as u64));
     }
     let form = upload::read(&app, principal.workspace, request).await?;
-    let result = match read_request_data(form.request_data.as_deref()) {
+    let result = match read_request_data(&app, &principal, form.request_data.as_deref()) {
         Ok((chain, job_type)) => {
             let submission = Submission {
                 chain,
@@ -79,7 +79,7 @@ pub(crate) async fn accepted(app: &App, principal: &Principal, accepted: Job) ->
     information
 }
 
-fn read_request_data(text: Option<&str>) -> ApiResult<(NodeChain, JobType)> {
+fn read_request_data(app: &App, principal: &Principal, text: Option<&str>) -> ApiResult<(NodeChain, JobType)> {
     let Some(text) = text else {
         return Err(ApiError::field(&["body", "request_data"], "missing", "field required"));
     };
@@ -129,7 +129,7 @@ fn read_request_data(text: Option<&str>) -> ApiResult<(NodeChain, JobType)> {
             ));
         }
     };
-    match parse(&nodes, loc) {
+    match app.engine.read_chain(principal.workspace, &nodes, &[], loc) {
         Ok((chain, _)) => Ok((chain, job_type)),
         Err(problems) => Err(ApiError::problems(Code::ChainInvalid, &problems)),
     }
@@ -228,7 +228,14 @@ pub(crate) async fn details(
     // Counts of nodes come from all files, where there can't be too many.
     let read = if job.from_sources { wanted } else { FilePage::ALL };
     let files = files(&app, &principal, id, read).await?;
-    let details = JobDetails::new(&job, &files, app.engine.running());
+    let mut details = JobDetails::new(&job, &files, app.engine.running());
+    if job.chain.free() < job.chain.nodes().len() {
+        let store = app.engine.store();
+        let ids: Vec<_> = files.iter().map(|file| file.id).collect();
+        let nodes = store.job_costs(principal.workspace, id).await?;
+        let of_files = store.file_costs(principal.workspace, id, &ids).await?;
+        details = details.with_costs(&job, nodes, of_files);
+    }
     Ok(Json(if job.from_sources {
         details
     } else {

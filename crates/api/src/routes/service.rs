@@ -18,7 +18,8 @@ use crate::dto::{AccessToken, ErrorBody};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::PathText;
 
-/// Get the limits of this server. Every one is a setting of the same name under `limits`.
+/// Get the limits of this server. Most are settings of the same name under `limits`; those of notifications are
+/// settings under `channels` and `mail`.
 #[utoipa::path(get, path = "/limits", tag = "service", operation_id = "get_limits",
     responses((status = 200, description = "Object of numbers by setting name"), (status = "4XX", body = ErrorBody)))]
 pub(crate) async fn limits(State(app): State<App>, _caller: Caller) -> Json<Value> {

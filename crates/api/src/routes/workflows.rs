@@ -55,7 +55,12 @@ pub(crate) async fn create(
     client: Client,
     JsonObject(body): JsonObject,
 ) -> ApiResult<Json<WorkflowInformation>> {
-    let given = definition::read(&body, true)?;
+    let reader = definition::Reader {
+        app: &app,
+        workspace: principal.workspace,
+        stored: &[],
+    };
+    let given = definition::read(&reader, &body, true)?;
     let definition = definition::apply(&app, principal.workspace, &given, None).await?;
     let workflow = app
         .engine
@@ -210,8 +215,13 @@ pub(crate) async fn update(
     JsonObject(body): JsonObject,
 ) -> ApiResult<Json<WorkflowInformation>> {
     // Whether there is such a workflow comes before what is wrong with the change.
-    find(&app, &principal, &which).await?;
-    let given = definition::read(&body, false)?;
+    let workflow = find(&app, &principal, &which).await?;
+    let reader = definition::Reader {
+        app: &app,
+        workspace: principal.workspace,
+        stored: &workflow.definition.nodes,
+    };
+    let given = definition::read(&reader, &body, false)?;
     for _ in 0..UPDATE_TRIES {
         if let Some(workflow) = try_update(&app, &principal, &which, &given).await? {
             return Ok(Json(WorkflowInformation::new(workflow, client)));

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use docmill_egress::{Egress, cause, first_bytes};
+use docmill_egress::{Egress, HttpClient, cause, first_bytes};
 use futures_util::StreamExt;
 use reqwest::header::HeaderValue;
-use reqwest::{Client, Request, Response, StatusCode, Url};
+use reqwest::{Request, Response, StatusCode, Url};
 
 use crate::{ConnectorError, ErrorKind, Result};
 
@@ -20,7 +20,7 @@ const LARGEST_ANSWER: usize = 32 << 20;
 const LARGEST_REFUSAL: usize = 64 << 10;
 
 /// The guarded client.
-pub(super) fn client(egress: &Egress) -> Result<Client> {
+pub(super) fn client(egress: &Egress) -> Result<HttpClient> {
     Ok(egress.streaming_client(IDLE)?)
 }
 
@@ -85,7 +85,7 @@ impl From<Refused> for ConnectorError {
 }
 
 /// Sends a request and waits for the head of the answer, whatever it is.
-pub(super) async fn exchange(client: &Client, request: Request) -> Result<Response> {
+pub(super) async fn exchange(client: &HttpClient, request: Request) -> Result<Response> {
     let host = request.url().host_str().unwrap_or_default().to_owned();
     client.execute(request).await.map_err(|error| broken(&host, &error))
 }
@@ -115,12 +115,7 @@ pub(super) async fn checked(
     })
 }
 
-/// [`exchange`], then [`checked`].
-pub(super) async fn send(client: &Client, request: Request, refusal: fn(&[u8]) -> Refusal) -> Result<Response> {
-    Ok(checked(exchange(client, request).await?, refusal).await?)
-}
-
-/// The `Code` and `Message` of an XML refusal, as S3, STS and Azure write it.
+/// The `Code` and `Message` of an XML refusal, as S3 and Azure write it.
 pub(super) fn xml_refusal(body: &[u8]) -> Refusal {
     let mut refusal = Refusal::default();
     // A body that is no XML (a proxy's page) tells nothing.

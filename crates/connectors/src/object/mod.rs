@@ -6,7 +6,6 @@
 pub(crate) mod azure;
 pub(crate) mod gcs;
 mod http;
-mod kept;
 pub(crate) mod s3;
 mod text;
 

@@ -47,10 +47,24 @@ pub(crate) fn run(flags: &Flags) -> Result<ExitCode, Failure> {
         Err(error) => say(false, "data", error.to_string()),
     }
     say_ocr();
-    println!(
-        "note    {:<12}this version sends no mail and calls no model provider",
-        "outside"
-    );
+    match mail_server(&config) {
+        Ok(None) => println!(
+            "note    {:<12}no mail server is set (`mail.smtp_url`): mails are written to {} and reach nobody",
+            "mail",
+            config.outbox().display()
+        ),
+        Ok(Some(text)) => say(true, "mail", text),
+        Err(error) => say(
+            false,
+            "mail",
+            format!("{error}; notifications by mail wait until it can be reached"),
+        ),
+    }
+    match models(&config) {
+        Ok(Ok(text)) => say(true, "models", text),
+        Ok(Err(text)) => println!("note    {:<12}{text}", "models"),
+        Err(error) => say(false, "models", error.to_string()),
+    }
     Ok(if healthy { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -81,6 +95,28 @@ fn say_ocr() {
             );
         }
     }
+}
+
+/// Asks the mail server whether it is there and takes the login; `None` when none is set. Sends nothing.
+fn mail_server(config: &Config) -> Result<Option<String>, Failure> {
+    let Some(url) = config.smtp()? else { return Ok(None) };
+    let mailer = config.notification_config()?.mailer;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(mailer.check())?;
+    let from = config.mail_from()?;
+    Ok(Some(format!("{url} takes mails; they are from {}", from.mailbox())))
+}
+
+/// Which model providers have what they need; what the lack of all costs, otherwise. Asks nobody.
+fn models(config: &Config) -> Result<Result<String, String>, Failure> {
+    let models = config.model_providers(config.environment()?.egress)?;
+    let usable: Vec<_> = models.usable().into_iter().map(|provider| provider.as_str()).collect();
+    if usable.is_empty() {
+        return Ok(Err(
+            "no model provider has credentials (`providers`): nodes that call one are refused".into(),
+        ));
+    }
+    Ok(Ok(format!("nodes can call {}", usable.join(", "))))
 }
 
 fn check_data_dir(config: &Config) -> Result<String, Failure> {

@@ -12,11 +12,12 @@ use docmill_connectors::{
 };
 use docmill_egress::{Egress, Policy};
 use docmill_engine::protocol::TaskRequest;
-use docmill_engine::{RunFailure, Runner, patiently, record_id_of};
-use docmill_model::chain::{NodeChain, Problem, parse};
+use docmill_engine::{LocalChain, RunFailure, Runner, Vault, patiently, record_id_of};
+use docmill_model::chain::Problem;
 use docmill_model::connector::{ConnectorRole, SourceObject};
 use futures_util::StreamExt;
 use indicatif::{ProgressBar, ProgressStyle};
+use rand::TryRngCore;
 use serde_json::{Map, Value, json};
 
 use crate::config::Config;
@@ -75,7 +76,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<ExitCode, Failure> {
-    let chain = chain(args)?;
+    let nodes = nodes(args)?;
     // A person who can start this can reach whatever it reaches without it.
     let environment = Environment {
         egress: Egress::new(Policy {
@@ -101,6 +102,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<ExitCode, Failure> {
         )
         .into());
     }
+    let chain = chain(args, &nodes, config, environment.egress.clone())?;
     let runner = setup::runner(config, setup::sandbox(config)?)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -134,8 +136,9 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<ExitCode, Failure> {
     })
 }
 
-fn chain(args: &Args) -> Result<NodeChain, Failure> {
-    let nodes = match &args.nodes {
+/// The nodes the flags name.
+fn nodes(args: &Args) -> Result<Value, Failure> {
+    Ok(match &args.nodes {
         None => json!([{"name": "Partitioner", "type": "partition", "subtype": "service_api",
                         "settings": {"strategy": "auto", "infer_table_structure": true}}]),
         Some(path) => {
@@ -154,8 +157,16 @@ fn chain(args: &Args) -> Result<NodeChain, Failure> {
                 None => value,
             }
         }
-    };
-    let (chain, _) = parse(&nodes, &[]).map_err(|problems| {
+    })
+}
+
+/// The nodes as a chain, whose models are reached as the settings say.
+fn chain(args: &Args, nodes: &Value, config: &Config, egress: Egress) -> Result<LocalChain, Failure> {
+    let models = config.model_providers(egress)?;
+    // For keys in nodes, which are kept no longer than the program runs.
+    let mut key = [0u8; 32];
+    rand::rngs::OsRng.try_fill_bytes(&mut key)?;
+    let chain = LocalChain::new(models, Vault::new(&key)?, nodes).map_err(|problems| {
         let file = args.nodes.as_deref().unwrap_or(Path::new("nodes"));
         format!("{}: {}", file.display(), told(&problems))
     })?;
@@ -276,7 +287,7 @@ struct Transfer {
     source: Arc<dyn Source>,
     destination: Arc<dyn Destination>,
     origin: String,
-    chain: NodeChain,
+    chain: LocalChain,
     config: Config,
     runner: Runner,
 }
@@ -328,6 +339,22 @@ impl Transfer {
             bar.set_message(format!("{failed} failed"));
         }
         bar.finish_and_clear();
+        for (node, cost) in self.chain.costs() {
+            let name = self
+                .chain
+                .chain()
+                .nodes()
+                .get(node as usize)
+                .map_or("", |node| node.name.as_str());
+            let price = cost
+                .price
+                .map(|price| format!(", price {:.6}", price as f64 / 1e6))
+                .unwrap_or_default();
+            eprintln!(
+                "{name}: {} calls of {} ({} answers kept), {} tokens in, {} out{price}",
+                cost.calls, cost.model, cost.cached, cost.tokens_in, cost.tokens_out
+            );
+        }
         let seconds = started.elapsed().as_secs_f64();
         eprintln!(
             "{done} files, {elements} elements in {seconds:.1} s ({:.0} files/s); {failed} failed",
@@ -351,8 +378,13 @@ impl Transfer {
         let input = patiently(|| self.source.fetch(&object, self.config.limits.max_file_bytes))
             .await
             .map_err(told)?;
-        let request = TaskRequest::of_object(&object, &record_id, self.chain.clone(), self.config.parse_limits());
-        let output = match self.runner.run(request, input, Default::default(), |_| {}).await {
+        let request = TaskRequest::of_object(
+            &object,
+            &record_id,
+            self.chain.chain().clone(),
+            self.config.parse_limits(),
+        );
+        let output = match self.chain.run(&self.runner, request, input).await {
             Ok(output) => output,
             Err(RunFailure::Failed { code, message, .. }) => return Err(format!("{message} [{code}]")),
             Err(RunFailure::Cancelled) => return Err("cancelled".into()),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use docmill_api::{ApiConfig, TokenSigner};
 use docmill_connectors::Environment;
-use docmill_engine::{Engine, access, now};
+use docmill_engine::{Engine, Models, access, now};
 use docmill_model::ids::WorkspaceId;
 use docmill_store::Store;
 use docmill_store::blob::BlobStore;
@@ -76,7 +76,19 @@ pub(crate) fn run(config: &Config) -> Result<ExitCode, Failure> {
         let environment = config.environment()?;
         warn_of_dangers(config, &environment);
         let vault = setup::vault(config)?;
-        let engine = Engine::new(store.clone(), blobs, runner, environment, vault, config.engine_config());
+        let models = config.model_providers(environment.egress.clone())?;
+        say_which_models(config, &models);
+        say_where_mails_go(config)?;
+        let notifications = config.notification_config()?;
+        let engine = Engine::new(
+            store.clone(),
+            blobs,
+            runner,
+            environment,
+            vault,
+            config.engine_config(models),
+            notifications,
+        );
         let api = ApiConfig {
             key_headers: config
                 .auth
@@ -133,15 +145,51 @@ pub(crate) fn run(config: &Config) -> Result<ExitCode, Failure> {
     })
 }
 
-/// Says what connectors may reach that they usually may not.
+/// Says which model providers nodes can call, and what they may cost.
+fn say_which_models(config: &Config, models: &Models) {
+    let usable: Vec<_> = models.usable().into_iter().map(|provider| provider.as_str()).collect();
+    if usable.is_empty() {
+        tracing::info!("no model provider has credentials: nodes that call one are refused (settings `providers`)");
+        return;
+    }
+    tracing::info!(providers = usable.join(", "), "nodes can call these model providers");
+    if models.config().budget.is_some() {
+        tracing::info!(
+            per_workspace_per_month = config.budget.per_workspace_per_month,
+            "what a workspace may spend on them is bounded"
+        );
+    }
+}
+
+/// Says what becomes of mails.
+fn say_where_mails_go(config: &Config) -> Result<(), Failure> {
+    match config.smtp()? {
+        None => tracing::warn!(folder = %config.outbox().display(),
+            "mails are written as .eml files and not sent, as no mail server is set (setting `mail.smtp_url`)"),
+        Some(url) => {
+            tracing::info!(server = %url, "mails are handed to a mail server");
+            if url.exposes_login() {
+                tracing::warn!("user and password for the mail server may go over the network unencrypted");
+            }
+        }
+    }
+    if config.public_url()?.is_none() {
+        tracing::info!(
+            "mails hold no links, as the server does not know its own address (setting `server.public_url`)"
+        );
+    }
+    Ok(())
+}
+
+/// Says what connectors and webhooks may reach that they usually may not.
 fn warn_of_dangers(config: &Config, environment: &Environment) {
     let policy = environment.egress.policy();
     if !policy.allow.is_empty() {
         tracing::warn!(networks = ?config.egress.danger_allow_cidrs,
-            "whoever may create connectors can reach these networks (setting `egress.danger_allow_cidrs`)");
+            "whoever may create connectors or channels can reach these networks (setting `egress.danger_allow_cidrs`)");
     }
     if policy.allow_http {
-        tracing::warn!("connectors may use plain http (setting `egress.allow_http`)");
+        tracing::warn!("connectors and webhooks may use plain http (setting `egress.allow_http`)");
     }
     if environment.ambient_credentials {
         tracing::warn!(

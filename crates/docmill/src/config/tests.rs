@@ -71,6 +71,49 @@ fn keys_networks_and_directories_are_checked_at_the_start() {
 }
 
 #[test]
+fn mail_settings_are_checked_and_never_shown() {
+    let with = |settings: &[(&str, &str)]| -> Result<Config, ConfigError> {
+        let mut figment = Figment::from(Toml::string(DEFAULTS));
+        for (name, value) in settings {
+            figment = figment.merge((*name, *value));
+        }
+        let config: Config = figment.extract().map_err(|error| ConfigError::Read(Box::new(error)))?;
+        config.check().map(|()| config)
+    };
+    assert!(defaults().smtp().unwrap().is_none() && defaults().public_url().unwrap().is_none());
+    let url = "smtp://mill:hunter2@mail.example.com";
+    let good = with(&[("mail.smtp_url", url), ("mail.from", "Mill <mill@example.com>")]).unwrap();
+    assert_eq!(
+        good.smtp().unwrap().unwrap().to_string(),
+        "smtp://***@mail.example.com:587"
+    );
+    assert!(!format!("{good:?}").contains("hunter2"));
+    assert!(!good.notification_config().unwrap().mails_are_files);
+    for (settings, named) in [
+        (&[("mail.smtp_url", url)][..], "mail.from"),
+        (&[("mail.smtp_url", "http://u:hunter2@h")], "mail.smtp_url"),
+        (&[("mail.from", "a@b.example, c@d.example")], "mail.from"),
+        (&[("server.public_url", "docmill.example.com")], "server.public_url"),
+        (
+            &[("server.public_url", "https://u:hunter2@example.com")],
+            "server.public_url",
+        ),
+        (&[("server.public_url", "https://example.com/?a")], "server.public_url"),
+    ] {
+        let error = with(settings).unwrap_err().to_string();
+        assert!(error.contains(named) && !error.contains("hunter2"), "{error}");
+    }
+    let public = with(&[("server.public_url", "https://example.com/docs/")]).unwrap();
+    assert_eq!(
+        public.public_url().unwrap().as_deref(),
+        Some("https://example.com/docs")
+    );
+    let mut none = defaults();
+    none.mail.max_per_minute = 0;
+    assert!(none.check().unwrap_err().to_string().contains("mail.max_per_minute"));
+}
+
+#[test]
 fn secrets_are_not_shown() {
     let secret = Secret("dm_hush".into());
     assert!(!format!("{secret:?}").contains("hush"));

@@ -1,5 +1,6 @@
 //! The OpenAPI document and the reference page.
 
+use docmill_model::chain::catalog::{Takes, catalog};
 use reqwest::Method;
 use serde_json::Value;
 
@@ -34,6 +35,16 @@ async fn every_documented_operation_has_a_route_and_every_reference_a_target() {
             "{method} {path} has no summary"
         );
     }
+    let mut names = std::collections::HashSet::new();
+    for item in document["paths"].as_object().expect("paths").values() {
+        for operation in item.as_object().expect("operations").values() {
+            assert!(
+                names.insert(operation["operationId"].clone()),
+                "{} twice",
+                operation["operationId"]
+            );
+        }
+    }
     let mut references = Vec::new();
     collect_references(&document, &mut references);
     for reference in references {
@@ -49,6 +60,10 @@ async fn every_documented_operation_has_a_route_and_every_reference_a_target() {
         "rate_limited",
         "internal_error",
         "task_timeout",
+        "channel_not_verified",
+        "verification_code_wrong",
+        "verification_code_expired",
+        "verification_attempts_exceeded",
     ] {
         assert!(codes.contains(&Value::from(code)), "{code} is not documented");
     }
@@ -83,6 +98,7 @@ async fn the_operations_are_these() {
         "GET /limits",
         "GET /livez",
         "GET /metrics",
+        "GET /nodes",
         "GET /readyz",
         "GET /sources",
         "GET /sources/{source_id}",
@@ -91,6 +107,38 @@ async fn the_operations_are_these() {
         "GET /templates/{template_id}",
         "GET /workflows",
         "GET /workflows/{workflow_id}",
+        "GET /notifications/channels",
+        "POST /notifications/channels",
+        "GET /notifications/channels/{channel_id}",
+        "PATCH /notifications/channels/{channel_id}",
+        "DELETE /notifications/channels/{channel_id}",
+        "POST /notifications/channels/{channel_id}/verify",
+        "POST /notifications/channels/{channel_id}/resend",
+        "POST /notifications/channels/{channel_id}/secret/rotate",
+        "POST /notifications/channels/{channel_id}/test",
+        "GET /notifications/channels/{channel_id}/deliveries",
+        "POST /notifications/channels/{channel_id}/deliveries/replay-failed",
+        "GET /notifications/channels/{channel_id}/deliveries/{delivery_id}",
+        "GET /notifications/channels/{channel_id}/deliveries/{delivery_id}/attempts",
+        "POST /notifications/channels/{channel_id}/deliveries/{delivery_id}/replay",
+        "GET /workflows/{workflow_id}/notifications/channels",
+        "POST /workflows/{workflow_id}/notifications/channels",
+        "GET /workflows/{workflow_id}/notifications/channels/{channel_id}",
+        "PATCH /workflows/{workflow_id}/notifications/channels/{channel_id}",
+        "DELETE /workflows/{workflow_id}/notifications/channels/{channel_id}",
+        "POST /workflows/{workflow_id}/notifications/channels/{channel_id}/verify",
+        "POST /workflows/{workflow_id}/notifications/channels/{channel_id}/resend",
+        "POST /workflows/{workflow_id}/notifications/channels/{channel_id}/secret/rotate",
+        "POST /workflows/{workflow_id}/notifications/channels/{channel_id}/test",
+        "GET /workflows/{workflow_id}/notifications/channels/{channel_id}/deliveries",
+        "POST /workflows/{workflow_id}/notifications/channels/{channel_id}/deliveries/replay-failed",
+        "GET /workflows/{workflow_id}/notifications/channels/{channel_id}/deliveries/{delivery_id}",
+        "GET /workflows/{workflow_id}/notifications/channels/{channel_id}/deliveries/{delivery_id}/attempts",
+        "POST /workflows/{workflow_id}/notifications/channels/{channel_id}/deliveries/{delivery_id}/replay",
+        "GET /notifications",
+        "GET /notifications/unread-count",
+        "GET /notifications/{notification_id}",
+        "POST /notifications/mark-read",
         "POST /auth/token",
         "POST /destinations",
         "POST /destinations/{destination_id}/connection-check",
@@ -183,4 +231,36 @@ fn collect_references(value: &Value, found: &mut Vec<String>) {
         Value::Array(items) => items.iter().for_each(|item| collect_references(item, found)),
         _ => {}
     }
+}
+
+/// The pages about nodes name every node and every setting that does something.
+#[test]
+fn every_node_and_setting_is_on_its_page() {
+    let page = |name: &str| {
+        let path = format!("{}/../../docs/nodes/{name}.md", env!("CARGO_MANIFEST_DIR"));
+        std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+    };
+    let mut missing = Vec::new();
+    for entry in catalog() {
+        let name = match entry.kind {
+            "structured_data_extractor" => "extractor",
+            kind => kind,
+        };
+        let page = page(name);
+        let words: Vec<&str> = match entry.subtype.split_once('_') {
+            // The page says how prefix and task make the subtype.
+            Some(_) if name == "prompter" && !page.contains(&entry.subtype) => {
+                let provider = entry.providers[0].as_str();
+                vec![provider, entry.subtype[provider.len() + 1..].into()]
+            }
+            _ => vec![&entry.subtype],
+        };
+        let settings = entry.settings.iter().filter(|setting| setting.value != Takes::Ignored);
+        for word in words.into_iter().chain(settings.map(|setting| setting.name)) {
+            if !page.contains(word) {
+                missing.push(format!("{name}: {word} of {}", entry.subtype));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "not on their pages: {missing:#?}");
 }

@@ -1,6 +1,9 @@
 //! Tests of the whole program: the real binary, real files, real connections.
 
 mod access;
+mod chain;
+mod chain_failures;
+mod chain_nodes;
 mod cli;
 mod clock;
 mod connectors;
@@ -14,6 +17,7 @@ mod jobs;
 mod kit;
 mod limits;
 mod names;
+mod notifications;
 mod outcomes;
 mod pages;
 mod paths;

@@ -270,3 +270,59 @@ async fn the_examples_of_the_reference_are_accepted() {
         .await
         .ok();
 }
+
+/// Whether a path with `$NAME`s is one of an operation with `{name}`s.
+fn is_path_of(path: &str, operation: &str) -> bool {
+    let (path, operation): (Vec<_>, Vec<_>) = (path.split('/').collect(), operation.split('/').collect());
+    let alike = |(given, known): (&&str, &&str)| given == known || given.starts_with('$') && known.starts_with('{');
+    path.len() == operation.len() && path.iter().zip(&operation).all(alike)
+}
+
+#[tokio::test]
+async fn the_page_of_notifications_names_operations_and_settings_there_are() {
+    let page = page("docs/notifications.md");
+    let server = Server::start().await;
+    let client = server.client();
+    let operations = crate::access::operations(&client).await;
+    let calls = calls(&page);
+    assert!(calls.len() > 12, "{calls:?}");
+    for call in calls {
+        let path = call.path.split('?').next().unwrap_or_default();
+        let known = operations
+            .iter()
+            .any(|(method, known)| *method == call.method && is_path_of(path, known));
+        assert!(known, "{call:?}");
+        let creates = call.method == Method::POST && path.ends_with("/channels");
+        if let Some(mut body) = call.body.filter(|_| creates) {
+            if body["url"].is_string() {
+                // The example's host does not exist; this address does.
+                body["url"] = "https://93.184.215.14/hooks/docmill".into();
+            }
+            let answer = client.post_json(path, &body).await;
+            assert_eq!(answer.status, 201, "{answer}");
+        }
+    }
+    let defaults = self::page("crates/docmill/docmill.default.toml");
+    for name in page.split("DOCMILL_").skip(1) {
+        let name: String = name
+            .chars()
+            .take_while(|c| c.is_ascii_uppercase() || *c == '_')
+            .collect();
+        let (section, key) = name.split_once("__").unwrap_or_else(|| panic!("{name}"));
+        let section = defaults
+            .split(&format!("[{}]", section.to_lowercase()))
+            .nth(1)
+            .unwrap_or_default();
+        let section = section.split("\n[").next().unwrap_or_default();
+        assert!(section.contains(&format!("\n{} = ", key.to_lowercase())), "{name}");
+    }
+    for setting in page.split('`').skip(1).step_by(2) {
+        let Some((section @ ("mail" | "channels" | "egress" | "server"), key)) = setting.split_once('.') else {
+            continue;
+        };
+        assert!(
+            defaults.contains(&format!("[{section}]")) && defaults.contains(&format!("\n{key} = ")),
+            "{setting}"
+        );
+    }
+}

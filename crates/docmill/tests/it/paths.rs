@@ -49,6 +49,8 @@ async fn every_operation_answers_under_every_mount_with_and_without_a_slash() {
                 }
                 let query = if path.ends_with("download") {
                     format!("?file_id={file}")
+                } else if path.ends_with("/channels") {
+                    "?channel_type=email".to_owned()
                 } else {
                     String::new()
                 };
@@ -66,13 +68,23 @@ async fn every_operation_answers_under_every_mount_with_and_without_a_slash() {
                         .body(format!("request_data={}", urlencode(&partition_only().to_string()))),
                     ("POST", "/workflows") => json(&custom_workflow("w")),
                     ("POST", "/sources" | "/destinations") | ("PUT", _) => json(&local),
+                    ("POST", "/notifications/mark-read") => json(&json!({"mark_all": true})),
+                    ("POST", path) if path.ends_with("/channels") => json(&json!({
+                        "channel_type": "webhook", "event_types": ["job.failed"], "url": "https://93.184.215.14/",
+                    })),
                     _ => request,
                 };
-                answers.push((url, client.send(request).await.status));
+                let answer = client.send(request).await;
+                let routed = answer.status != 404 || answer.json()["detail"] != "Not Found";
+                assert!(routed, "{method} {url}: {answer}");
+                answers.push((url, answer.status));
             }
         }
         let expected = match (method.as_str(), path.as_str()) {
             ("DELETE", _) => 404,
+            // There are none.
+            (_, path) if path.contains("{channel_id}") || path.contains("{notification_id}") => 404,
+            ("POST", path) if path.ends_with("/channels") => 201,
             // No file of the job failed.
             (_, "/jobs/{job_id}/retry") => 409,
             (_, "/workflows/{workflow_id}/run") => 202,

@@ -410,7 +410,10 @@ async fn chains_and_fields_that_are_wrong_are_told_with_their_place() {
             "body.workflow_nodes.0.settings.strategy",
         ),
         (
-            json!([partition_node(), {"name": "e", "type": "embed", "subtype": "voyageai"}]),
+            json!([
+                partition_node(),
+                {"name": "e", "type": "embed", "subtype": "voyageai", "settings": {"model_name": "voyage-3"}},
+            ]),
             "body.workflow_nodes.1.subtype",
         ),
     ] {

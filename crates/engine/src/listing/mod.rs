@@ -149,4 +149,5 @@ async fn list_run(engine: Engine, claim: ListingClaim, cancel: CancellationToken
     // Files to remove may have been added, and there is room for another listing.
     shared.wake.notify_one();
     shared.listing_wake.notify_one();
+    shared.notifications.wake();
 }

@@ -3,5 +3,6 @@
 mod files;
 mod firing;
 mod listing;
+mod notify;
 mod settings;
 mod world;

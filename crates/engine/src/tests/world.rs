@@ -1,6 +1,7 @@
 //! An engine with everything around it made up, but for the store.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -13,16 +14,18 @@ use docmill_model::connector::{ConnectorRole, SourceObject};
 use docmill_model::ids::{ConnectorId, JobId};
 use docmill_model::limits::ParseLimits;
 use docmill_model::workflow::{Schedule, WorkflowState, WorkflowType};
+use docmill_notify::Sender;
 use docmill_sandbox::Usage;
 use docmill_store::blob::BlobStore;
 use docmill_store::sqlite::{Slots, SqliteStore};
 use docmill_store::{FilePage, Job, JobFile, NewConnector, Principal, Store, Workflow, WorkflowDefinition};
 use futures_util::stream::{self, BoxStream, StreamExt};
+use ipnet::IpNet;
 use serde_json::json;
 use tempfile::TempDir;
 
 use crate::connections::TestConnector;
-use crate::{Engine, EngineConfig, RunOutput, Runner, Vault, access, now};
+use crate::{Engine, EngineConfig, NotificationConfig, RunOutput, Runner, Vault, access, now};
 
 /// A source in memory.
 #[derive(Default)]
@@ -190,6 +193,8 @@ pub(crate) struct World {
     pub(crate) source_id: ConnectorId,
     pub(crate) destination_id: ConnectorId,
     pub(crate) home: TempDir,
+    /// How its servers tell of events.
+    pub(crate) notifications: NotificationConfig,
 }
 
 pub(crate) fn config() -> EngineConfig {
@@ -201,6 +206,7 @@ pub(crate) fn config() -> EngineConfig {
         create_gap: Duration::ZERO,
         max_file_bytes: 1_000,
         max_files_per_run: None,
+        models: crate::Models::none(),
         parse_limits: ParseLimits::default(),
     }
 }
@@ -224,18 +230,33 @@ fn runner() -> Runner {
     })
 }
 
-fn engine_on(home: &TempDir, store: &Arc<SqliteStore>, config: EngineConfig) -> Engine {
+/// Mails as files.
+fn files(home: &TempDir) -> NotificationConfig {
+    NotificationConfig::files(home.path().join("outbox"), Sender::parse("mill@example.com").unwrap())
+}
+
+fn engine_on(
+    home: &TempDir,
+    store: &Arc<SqliteStore>,
+    config: EngineConfig,
+    notifications: NotificationConfig,
+) -> Engine {
     Engine::new(
         store.clone(),
         BlobStore::local(&home.path().join("blobs")).unwrap(),
         runner(),
         Environment {
-            egress: Egress::new(Policy::default()),
+            egress: Egress::new(Policy {
+                allow: vec![IpNet::from(IpAddr::from([127, 0, 0, 1]))],
+                allow_http: true,
+                ..Policy::default()
+            }),
             local_roots: Some(vec![home.path().to_owned()]),
             ambient_credentials: false,
         },
         Vault::new(&[1; 32]).unwrap(),
         config,
+        notifications,
     )
 }
 
@@ -245,7 +266,13 @@ impl World {
     }
 
     pub(crate) async fn with(config: EngineConfig) -> Self {
+        Self::telling(config, |_| ()).await
+    }
+
+    pub(crate) async fn telling(config: EngineConfig, change: impl FnOnce(&mut NotificationConfig)) -> Self {
         let home = tempfile::tempdir().unwrap();
+        let mut notifications = files(&home);
+        change(&mut notifications);
         let slots = Slots {
             local_jobs: 5,
             workflow_jobs: 5,
@@ -262,7 +289,7 @@ impl World {
             workspace,
             key,
         };
-        let engine = engine_on(&home, &store, config);
+        let engine = engine_on(&home, &store, config, notifications.clone());
         let mut world = Self {
             engine,
             store,
@@ -272,6 +299,7 @@ impl World {
             source_id: ConnectorId::new(),
             destination_id: ConnectorId::new(),
             home,
+            notifications,
         };
         world.source_id = world.add_source(world.source.clone()).await;
         let destination = TestConnector::Destination(world.destination.clone());
@@ -281,7 +309,7 @@ impl World {
 
     /// Another server on the same store, with the same source and destination.
     pub(crate) fn next_server(&self) -> Engine {
-        let engine = engine_on(&self.home, &self.store, config());
+        let engine = engine_on(&self.home, &self.store, config(), self.notifications.clone());
         let connections = &engine.shared.connections;
         connections.adopt(self.source_id, TestConnector::Source(self.source.clone()));
         connections.adopt(

@@ -130,19 +130,28 @@ fn unchanged(content_hash: Option<String>) -> FileOutcome {
 }
 
 /// What a child process is told about a file.
-pub(super) fn request(claim: &Claim, limits: &ParseLimits) -> TaskRequest {
+pub(super) fn request(claim: &Claim, chain: NodeChain, limits: &ParseLimits) -> TaskRequest {
     if let FileInput::Source { object, .. } = &claim.input {
-        return TaskRequest::of_object(object, &record(claim).id, claim.chain.clone(), limits.clone());
+        return TaskRequest::of_object(object, &record(claim).id, chain, limits.clone());
     }
     TaskRequest {
         filename: Some(claim.name.clone()),
         content_type: claim.content_type.clone(),
-        chain: claim.chain.clone(),
+        chain,
         limits: limits.clone(),
-        scope: claim.lease.file().to_string(),
+        scope: scope(claim),
         last_modified: None,
         file_directory: None,
         data_source: None,
+    }
+}
+
+/// What makes ids of a file's elements differ from those of others. An object of a source has the same on every
+/// run.
+pub(super) fn scope(claim: &Claim) -> String {
+    match &claim.input {
+        FileInput::Source { .. } => record(claim).id,
+        FileInput::Blob(_) => claim.lease.file().to_string(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod delivery;
 mod input;
+mod paid;
 mod patience;
 
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use docmill_connectors::ConnectorError;
 use docmill_model::Code;
+use docmill_model::chain::NodeChain;
 use docmill_model::ids::ConnectorId;
 use docmill_store::blob::output_key;
 use docmill_store::{Claim, FileAction, FileInput, FileOutcome, StoreError};
@@ -63,6 +65,10 @@ pub(crate) async fn claim_loop(engine: Engine) {
             let lease_until = now() + micros(shared.config.lease);
             match shared.store.claim(free, lease_until, now()).await {
                 Ok(claims) => {
+                    if !claims.is_empty() {
+                        // Jobs may have started.
+                        shared.notifications.wake();
+                    }
                     for claim in claims {
                         let cancel = shared.running.start(claim.job, claim.lease);
                         shared
@@ -120,6 +126,7 @@ async fn run_claim(engine: Engine, claim: Claim, cancel: Cancel, room: Arc<Room>
     }
     shared.running.end(claim.lease);
     shared.wake.notify_one();
+    shared.notifications.wake();
 }
 
 /// One claimed file.
@@ -146,21 +153,31 @@ impl Task<'_> {
         };
         // While outputs fill the memory, nothing is started that makes more of them.
         self.unless_stopped(self.room.outputs.take(1)).await??;
-        let result = self.run(bytes).await;
+        if self.claim.chain.free() < self.claim.chain.nodes().len() {
+            return self.process_paid(Input { bytes, share, hash }).await;
+        }
+        let result = self.run(bytes, self.claim.chain.clone()).await;
         drop(share);
         match result {
             Ok(output) => self.unless_stopped(self.keep(output, hash)).await,
-            Err(RunFailure::Cancelled) => None,
-            Err(RunFailure::Failed {
+            Err(failure) => self.run_failed(failure),
+        }
+    }
+
+    /// The outcome of a file whose child process failed; `None` when it was stopped.
+    fn run_failed(&self, failure: RunFailure) -> Option<FileOutcome> {
+        match failure {
+            RunFailure::Cancelled => None,
+            RunFailure::Failed {
                 code,
                 message,
                 retryable: true,
-            }) => Some(self.retry_or_fail(CRASH_ATTEMPTS, code, message)),
-            Err(RunFailure::Failed {
+            } => Some(self.retry_or_fail(CRASH_ATTEMPTS, code, message)),
+            RunFailure::Failed {
                 code,
                 message,
                 retryable: false,
-            }) => Some(FileOutcome::Failed { code, message }),
+            } => Some(FileOutcome::Failed { code, message }),
         }
     }
 
@@ -173,9 +190,9 @@ impl Task<'_> {
         }
     }
 
-    async fn run(&self, input: bytes::Bytes) -> Result<RunOutput, RunFailure> {
+    async fn run(&self, input: bytes::Bytes, chain: NodeChain) -> Result<RunOutput, RunFailure> {
         let shared = &self.engine.shared;
-        let request = input::request(self.claim, &shared.config.parse_limits);
+        let request = input::request(self.claim, chain, &shared.config.parse_limits);
         let (running, file) = (shared.running.clone(), self.claim.lease.file());
         let progress = move |now| running.update(file, |progress| *progress = now);
         shared

@@ -1,9 +1,20 @@
-//! The settings of each subtype: from a client's object to typed options.
+//! From settings to typed options: partitioners and chunkers.
 
-use super::fields::{Fields, clip};
+use super::fields::{Fields, clip, number_of};
+use super::paid_settings::{available_or_own_key, provider_missing};
 use super::{NodeWork, Problem};
 use crate::element::ElementType;
-use crate::settings::{ChunkOptions, ChunkStrategy, PartitionOptions, Strategy};
+use crate::provider::{ModelRef, Provider};
+use crate::settings::{
+    ChunkOptions, ChunkStrategy, ContextOptions, PageFormat, PartitionOptions, SimilarityOptions, Strategy, Tokenizer,
+    VlmOptions,
+};
+
+/// A chunk's maximum when none is given.
+const DEFAULT_MAX: usize = 500;
+
+/// Longest document sent along with its chunks when contextual chunking has no settings of its own.
+const DEFAULT_CONTEXT_CHARS: usize = 15_000;
 
 pub(super) fn partition(mut fields: Fields) -> Result<NodeWork, Vec<Problem>> {
     let mut options = PartitionOptions::default();
@@ -19,7 +30,7 @@ pub(super) fn partition(mut fields: Fields) -> Result<NodeWork, Vec<Problem>> {
         Some("vlm") => fields.problem(
             "strategy",
             "value_error",
-            "`vlm` needs a model provider, and this version of docmill calls none; use `auto`, `fast` or `hi_res`",
+            "for a vision model use a partition node of subtype `vlm`; here use `auto`, `fast` or `hi_res`",
         ),
         Some(_) => fields.problem(
             "strategy",
@@ -30,66 +41,78 @@ pub(super) fn partition(mut fields: Fields) -> Result<NodeWork, Vec<Problem>> {
         None => {}
     }
     common(&mut fields, &mut options);
-    options.include_page_breaks = fields.boolean("include_page_breaks").unwrap_or(false);
-    let pdf = fields.boolean("pdf_infer_table_structure").unwrap_or(false);
-    options.infer_table_structure = fields.boolean("infer_table_structure").unwrap_or(false) || pdf;
-    options.xml_keep_tags = fields.boolean("xml_keep_tags").unwrap_or(false);
-    options.include_slide_notes = fields.boolean("include_slide_notes").unwrap_or(true);
-    options.coordinates = fields.boolean("coordinates").unwrap_or(false);
+    options.include_page_breaks = fields.boolean("include_page_breaks");
+    options.infer_table_structure =
+        fields.boolean("infer_table_structure") || fields.boolean("pdf_infer_table_structure");
+    options.xml_keep_tags = fields.boolean("xml_keep_tags");
+    options.include_slide_notes = fields.boolean("include_slide_notes");
+    options.coordinates = fields.boolean("coordinates");
     options.encoding = fields.text("encoding").map(str::to_owned);
     options.password = fields.text("password").map(str::to_owned);
-    if let Some(number) = fields.count("starting_page_number", 1) {
+    if let Some(number) = fields.count("starting_page_number") {
         options.starting_page_number = u32::try_from(number).unwrap_or(1);
     }
-    let languages = fields.texts("languages").unwrap_or_default();
-    // Checked, although nothing is recognised yet: it says what OCR should expect, not what the text is in.
-    let _ = fields.texts("ocr_languages");
+    let languages = fields.texts("languages").into_iter();
     options.languages = languages
-        .into_iter()
-        .filter(|l| !l.is_empty() && *l != "auto")
+        .filter(|language| !language.is_empty() && *language != "auto")
         .map(str::to_owned)
         .collect();
-    options.unique_element_ids = fields.boolean("unique_element_ids").unwrap_or(false);
-    fields.ignore(&[
-        "hi_res_model_name",
-        "skip_infer_table_types",
-        "table_ocr_agent",
-        "detect_language_per_element",
-    ]);
-    finish(fields, NodeWork::Partition(options))
+    options.unique_element_ids = fields.boolean("unique_element_ids");
+    fields.finish(NodeWork::Partition(options))
 }
 
 pub(super) fn vlm(mut fields: Fields) -> Result<NodeWork, Vec<Problem>> {
     let mut options = PartitionOptions::default();
-    let dynamic = fields.boolean("is_dynamic").unwrap_or(false);
-    let allow_fast = fields.boolean("allow_fast").unwrap_or(true);
-    if !(dynamic && allow_fast) {
-        fields.problem(
-            "is_dynamic", "value_error",
-            "without `is_dynamic: true` and `allow_fast: true` every page goes to a model provider, and this version of docmill calls none",
-        );
-    }
+    let is_dynamic = fields.boolean("is_dynamic");
+    let allow_fast = fields.boolean("allow_fast");
+    let model = vlm_model(&mut fields, is_dynamic && allow_fast);
     common(&mut fields, &mut options);
-    options.unique_element_ids = fields.boolean("unique_element_ids").unwrap_or(true);
+    options.unique_element_ids = fields.boolean("unique_element_ids");
     options.infer_table_structure = true;
-    if let Some(format) = fields.text("output_format")
-        && !["text/html", "application/json"].contains(&format)
-    {
-        fields.problem(
-            "output_format",
-            "literal_error",
-            "input should be `text/html` or `application/json`",
-        );
-    }
-    // Checked, although only a model provider would use it.
-    let _ = fields.boolean("format_html");
-    fields.ignore(&["provider", "provider_api_key", "model", "strategy"]);
-    finish(fields, NodeWork::Partition(options))
+    let format = fields.text("output_format").and_then(PageFormat::parse);
+    options.vlm = Some(VlmOptions {
+        is_dynamic,
+        allow_fast,
+        model,
+        output_format: format.unwrap_or(PageFormat::Html),
+        format_html: fields.boolean("format_html"),
+    });
+    fields.finish(NodeWork::Partition(options))
 }
 
-/// Settings both partition subtypes take.
+/// The model that reads pages. Without one, pages stay with the local engines if `optional`.
+fn vlm_model(fields: &mut Fields, optional: bool) -> Option<ModelRef> {
+    let left_open = !fields.has("provider") && !fields.has("model");
+    let named = fields.text("provider").and_then(Provider::parse);
+    let model = match named {
+        Some(provider) if available_or_own_key(fields, provider) => {
+            let model = fields.text("model").or(provider.default_chat_model());
+            if model.is_none() {
+                fields.problem("model", "missing", "the provider has no default model");
+            }
+            model.map(|model| ModelRef {
+                provider,
+                model: model.to_owned(),
+            })
+        }
+        Some(_) if !left_open => None,
+        // `auto`, or the default.
+        _ => fields.available.chat_model(),
+    };
+    if model.is_none() && !optional {
+        let msg = provider_missing(named.unwrap_or(Provider::Anthropic));
+        fields.problem(
+            "provider",
+            "value_error",
+            format!("{msg}; or let pages go to the local engines with `is_dynamic: true` and `allow_fast: true`"),
+        );
+    }
+    model
+}
+
+/// Settings all partition subtypes take.
 fn common(fields: &mut Fields, options: &mut PartitionOptions) {
-    for name in fields.texts("exclude_elements").unwrap_or_default() {
+    for name in fields.texts("exclude_elements") {
         match name.parse::<ElementType>() {
             Ok(kind) => {
                 options.exclude_elements.insert(kind);
@@ -101,41 +124,68 @@ fn common(fields: &mut Fields, options: &mut PartitionOptions) {
             ),
         }
     }
-    for name in fields.texts("extract_image_block_types").unwrap_or_default() {
-        let known = ElementType::ALL
-            .iter()
-            .any(|kind| kind.as_str().eq_ignore_ascii_case(name))
-            || name.parse::<ElementType>().is_ok();
-        if known {
-            options.extract_image_block_types.push(name.to_ascii_lowercase());
-        } else {
-            fields.problem(
-                "extract_image_block_types",
-                "literal_error",
-                format!("unknown element type `{}`", clip(name)),
-            );
-        }
-    }
+    let blocks = fields.texts("extract_image_block_types").into_iter();
+    options.extract_image_block_types = blocks.map(str::to_ascii_lowercase).collect();
 }
 
 pub(super) fn chunk(mut fields: Fields, strategy: ChunkStrategy) -> Result<NodeWork, Vec<Problem>> {
-    let mut options = ChunkOptions::new(strategy);
-    let max = fields.count("max_characters", 1).unwrap_or(500);
-    options.max_characters = max;
-    options.new_after_n_chars = fields.count("new_after_n_chars", 0).unwrap_or(max).min(max);
-    options.overlap = fields.count("overlap", 0).unwrap_or(0);
-    if options.overlap >= max {
+    let mut options = chunk_options(&mut fields, strategy);
+    if fields.text("contextual_chunking_strategy") == Some("v1") {
+        match fields.available.chat_model() {
+            Some(model) => {
+                options.contextual = Some(ContextOptions {
+                    model,
+                    context_char_limit: DEFAULT_CONTEXT_CHARS,
+                    user_prompt: None,
+                });
+            }
+            None => fields.problem(
+                "contextual_chunking_strategy",
+                "value_error",
+                "contextual chunking needs a model provider, and none has credentials: set `providers.<name>.api_key`",
+            ),
+        }
+    }
+    fields.finish(NodeWork::Chunk(options))
+}
+
+pub(super) fn chunk_by_similarity(mut fields: Fields) -> Result<NodeWork, Vec<Problem>> {
+    let chunks = chunk_options(&mut fields, ChunkStrategy::BySimilarity);
+    if fields.text("contextual_chunking_strategy") == Some("v1") {
         fields.problem(
-            "overlap",
-            "less_than",
-            format!("input should be less than max_characters ({max})"),
+            "contextual_chunking_strategy",
+            "value_error",
+            "use a node `chunk_by_contextual` behind this one",
         );
     }
-    options.overlap_all = fields.boolean("overlap_all").unwrap_or(false);
-    options.include_orig_elements = fields.boolean("include_orig_elements").unwrap_or(false);
-    options.repeat_table_headers = fields.boolean("repeat_table_headers").unwrap_or(true);
-    options.isolate_table = fields.boolean("isolate_table").unwrap_or(true);
-    options.skip_table_chunking = fields.boolean("skip_table_chunking").unwrap_or(false);
+    let threshold = fields.get("similarity_threshold").and_then(number_of).unwrap_or(0.5);
+    let Some(embedder) = fields.available.embedder() else {
+        fields.problem_of_subtype(
+            "`chunk_by_similarity` compares embeddings, and there is neither a local model (setting \
+             `providers.local.model_dir`) nor a model provider with credentials (`providers.<name>.api_key`)",
+        );
+        return fields.fail();
+    };
+    fields.finish(NodeWork::ChunkBySimilarity(SimilarityOptions {
+        chunks,
+        threshold,
+        embedder,
+    }))
+}
+
+fn chunk_options(fields: &mut Fields, strategy: ChunkStrategy) -> ChunkOptions {
+    let mut options = ChunkOptions::new(strategy);
+    let max = read_max(fields, &mut options);
+    options.overlap = fields.count("overlap").unwrap_or(0);
+    if options.overlap >= max {
+        let msg = format!("input should be less than the maximum ({max})");
+        fields.problem("overlap", "less_than", msg);
+    }
+    options.overlap_all = fields.boolean("overlap_all");
+    options.include_orig_elements = fields.boolean("include_orig_elements");
+    options.repeat_table_headers = fields.boolean("repeat_table_headers");
+    options.isolate_table = fields.boolean("isolate_table");
+    options.skip_table_chunking = fields.boolean("skip_table_chunking");
     if options.skip_table_chunking && !options.isolate_table {
         fields.problem(
             "skip_table_chunking",
@@ -145,44 +195,66 @@ pub(super) fn chunk(mut fields: Fields, strategy: ChunkStrategy) -> Result<NodeW
     }
     options.combine_text_under_n_chars = max;
     if strategy == ChunkStrategy::ByTitle {
-        options.multipage_sections = fields.boolean("multipage_sections").unwrap_or(false);
+        options.multipage_sections = fields.boolean("multipage_sections");
         let name = if fields.has("combine_text_under_n_chars") {
             "combine_text_under_n_chars"
         } else {
             "combine_under_n_chars"
         };
-        options.combine_text_under_n_chars = fields.count(name, 0).unwrap_or(max);
-        if options.combine_text_under_n_chars > max {
-            fields.problem(
-                name,
-                "less_than_equal",
-                format!("input should be at most max_characters ({max})"),
-            );
+        options.combine_text_under_n_chars = fields.count(name).unwrap_or(max);
+        if options.combine_text_under_n_chars > max && options.tokenizer.is_none() {
+            let msg = format!("input should be at most max_characters ({max})");
+            fields.problem(name, "less_than_equal", msg);
         }
-    } else {
-        fields.ignore(&[
-            "multipage_sections",
-            "combine_text_under_n_chars",
-            "combine_under_n_chars",
-        ]);
     }
-    if fields.has("contextual_chunking_strategy") && fields.text("contextual_chunking_strategy") != Some("none") {
-        fields.problem(
-            "contextual_chunking_strategy",
-            "value_error",
-            "contextual chunking is not available in this version",
-        );
-    }
-    fields.ignore(&[
-        "unstructured_api_url",
-        "unstructured_api_key",
-        "service_api_url",
-        "service_api_key",
-    ]);
-    finish(fields, NodeWork::Chunk(options))
+    options
 }
 
-fn finish(fields: Fields, work: NodeWork) -> Result<NodeWork, Vec<Problem>> {
-    let problems = fields.finish();
-    if problems.is_empty() { Ok(work) } else { Err(problems) }
+/// Reads the maximum and the soft maximum, in characters or in tokens.
+fn read_max(fields: &mut Fields, options: &mut ChunkOptions) -> usize {
+    let in_tokens = fields.has("max_tokens");
+    if in_tokens {
+        for name in ["max_characters", "new_after_n_chars"] {
+            if fields.has(name) {
+                fields.problem(
+                    name,
+                    "value_error",
+                    "counts characters, while `max_tokens` counts tokens: give one of them",
+                );
+            }
+        }
+        match fields.text("tokenizer") {
+            Some(name) => {
+                options.tokenizer = Tokenizer::of(name);
+                if options.tokenizer.is_none() {
+                    let known: Vec<_> = Tokenizer::ALL.iter().map(|one| one.as_str()).collect();
+                    let msg = format!(
+                        "unknown tokenizer `{}`; known are {} and models that use one of them",
+                        clip(name),
+                        known.join(", ")
+                    );
+                    fields.problem("tokenizer", "value_error", msg);
+                }
+            }
+            None => fields.problem(
+                "tokenizer",
+                "missing",
+                "`max_tokens` needs a tokenizer, such as `o200k_base`",
+            ),
+        }
+    } else {
+        for name in ["tokenizer", "new_after_n_tokens"] {
+            if fields.has(name) {
+                fields.problem(name, "value_error", "has no meaning without `max_tokens`");
+            }
+        }
+    }
+    let (max, soft) = match in_tokens {
+        true => ("max_tokens", "new_after_n_tokens"),
+        false => ("max_characters", "new_after_n_chars"),
+    };
+    let max = fields.count(max).unwrap_or(DEFAULT_MAX);
+    options.max_characters = max;
+    options.new_after_n_chars = fields.count(soft).unwrap_or(max).min(max);
+    max
 }

@@ -2,43 +2,35 @@
 
 use serde_json::{Map, Value, json};
 
+use super::catalog::{self, NodeEntry};
 use super::fields::{Fields, clip};
-use super::node_settings::{chunk, partition, vlm};
-use super::{Node, NodeChain, NodeSpec, NodeWork, Problem};
+use super::order::check_place;
+use super::{Node, NodeChain, NodeSpec, NodeWork, Problem, node_settings, paid_settings};
 use crate::ids::NodeId;
+use crate::provider::Available;
 use crate::settings::ChunkStrategy;
 
 /// Nodes a chain may have.
 const MAX_NODES: usize = 32;
 
-const PARTITION: [&str; 3] = ["vlm", "unstructured_api", "service_api"];
-const CHUNK: [&str; 3] = ["chunk_by_title", "chunk_by_character", "chunk_by_page"];
-/// Chunkers of the interface that need a model and are not there yet.
-const CHUNK_LATER: [&str; 3] = ["chunk_by_similarity", "chunk_by_contextual", "chunk_by_table_merging"];
-const PROMPTER: [&str; 15] = [
-    "anthropic_image_description",
-    "bedrock_image_description",
-    "openai_image_description",
-    "vertexai_image_description",
-    "anthropic_table_description",
-    "bedrock_table_description",
-    "openai_table_description",
-    "vertexai_table_description",
-    "anthropic_table2html",
-    "openai_table2html",
-    "twopass_table2html",
-    "anthropic_ner",
-    "openai_ner",
-    "anthropic_ocr",
-    "openai_ocr",
-];
-const EMBED: [&str; 5] = ["azure_openai", "bedrock", "togetherai", "voyageai", "ibm"];
+/// Reads a chain that may call no provider: [`parse_with`] where none is available.
+pub fn parse(value: &Value, loc: &[Value]) -> Result<(NodeChain, Vec<NodeSpec>), Vec<Problem>> {
+    parse_with(value, loc, &Available::none())
+}
 
 /// Reads a chain from a request's JSON value found at `loc`.
 ///
 /// Gives every node an id, keeps the client's `type` and `subtype` words, and refuses by name what
-/// docmill does not do. All problems are reported, not just the first.
-pub fn parse(value: &Value, loc: &[Value]) -> Result<(NodeChain, Vec<NodeSpec>), Vec<Problem>> {
+/// docmill does not do, or can't do without a provider that is not `available`. All problems are reported,
+/// not just the first.
+///
+/// # Errors
+/// Everything that is wrong, each with its place below `loc`.
+pub fn parse_with(
+    value: &Value,
+    loc: &[Value],
+    available: &Available,
+) -> Result<(NodeChain, Vec<NodeSpec>), Vec<Problem>> {
     let Some(items) = value.as_array() else {
         return Err(vec![Problem::new(loc, "list_type", "input should be a list of nodes")]);
     };
@@ -62,8 +54,8 @@ pub fn parse(value: &Value, loc: &[Value]) -> Result<(NodeChain, Vec<NodeSpec>),
     for (index, item) in items.iter().enumerate() {
         let mut at = loc.to_vec();
         at.push(json!(index));
-        match parse_node(item, &at) {
-            Ok((node, spec)) => {
+        match parse_node(item, &at, available) {
+            Ok((mut node, spec)) => {
                 if nodes.iter().any(|other| other.id == node.id) {
                     problems.push(Problem::new(
                         &[at.as_slice(), &[json!("id")]].concat(),
@@ -71,7 +63,7 @@ pub fn parse(value: &Value, loc: &[Value]) -> Result<(NodeChain, Vec<NodeSpec>),
                         "two nodes have this id",
                     ));
                 }
-                check_place(&nodes, &node, &at, &mut problems);
+                check_place(&mut nodes, &mut node, &at, &mut problems);
                 nodes.push(node);
                 specs.push(spec);
             }
@@ -85,20 +77,7 @@ pub fn parse(value: &Value, loc: &[Value]) -> Result<(NodeChain, Vec<NodeSpec>),
     }
 }
 
-fn check_place(before: &[Node], node: &Node, at: &[Value], problems: &mut Vec<Problem>) {
-    let partitioned = before.iter().any(|n| matches!(n.work, NodeWork::Partition(_)));
-    let chunked = before.iter().any(|n| matches!(n.work, NodeWork::Chunk(_)));
-    let message = match node.work {
-        NodeWork::Partition(_) if partitioned => "a chain has exactly one partition node",
-        NodeWork::Partition(_) if !before.is_empty() => "the partition node comes first",
-        NodeWork::Chunk(_) if !partitioned => "a chunk node comes after the partition node",
-        NodeWork::Chunk(_) if chunked => "a chain has at most one chunk node of this kind",
-        _ => return,
-    };
-    problems.push(Problem::new(at, "value_error", message));
-}
-
-fn parse_node(item: &Value, at: &[Value]) -> Result<(Node, NodeSpec), Vec<Problem>> {
+fn parse_node(item: &Value, at: &[Value], available: &Available) -> Result<(Node, NodeSpec), Vec<Problem>> {
     let path = |name: &str| [at, &[json!(name)]].concat();
     let Some(map) = item.as_object() else {
         return Err(vec![Problem::new(at, "dict_type", "input should be an object")]);
@@ -147,7 +126,7 @@ fn parse_node(item: &Value, at: &[Value]) -> Result<(Node, NodeSpec), Vec<Proble
     } else {
         (kind, subtype)
     };
-    match parse_work(&kind, &subtype, settings, at) {
+    match parse_work(&kind, &subtype, settings, at, available) {
         Ok(work) if problems.is_empty() => {
             let spec = NodeSpec {
                 id: Some(id),
@@ -163,6 +142,7 @@ fn parse_node(item: &Value, at: &[Value]) -> Result<(Node, NodeSpec), Vec<Proble
                     kind,
                     subtype,
                     work,
+                    sealed_key: None,
                 },
                 spec,
             ))
@@ -180,54 +160,37 @@ fn parse_work(
     subtype: &str,
     settings: &Map<String, Value>,
     at: &[Value],
+    available: &Available,
 ) -> Result<NodeWork, Vec<Problem>> {
-    let fields = Fields::new([at, &[json!("settings")]].concat(), settings);
-    let refuse =
-        |field: &str, msg: String| Err(vec![Problem::new(&[at, &[json!(field)]].concat(), "value_error", msg)]);
-    match kind {
-        "partition" => match subtype {
-            "vlm" => vlm(fields),
-            "unstructured_api" | "service_api" => partition(fields),
-            other => refuse("subtype", unknown("partition subtype", other, &PARTITION)),
-        },
-        "chunk" => match subtype {
-            "chunk_by_title" => chunk(fields, ChunkStrategy::ByTitle),
-            "chunk_by_character" => chunk(fields, ChunkStrategy::ByCharacter),
-            "chunk_by_page" => chunk(fields, ChunkStrategy::ByPage),
-            later if CHUNK_LATER.contains(&later) => refuse(
-                "subtype",
-                format!(
-                    "`{later}` is not available in this version; available are {}",
-                    CHUNK.join(", ")
-                ),
-            ),
-            other => refuse("subtype", unknown("chunk subtype", other, &CHUNK)),
-        },
-        "prompter" if PROMPTER.contains(&subtype) || subtype == "bedrock_ocr" => {
-            refuse("subtype", needs_provider(subtype))
-        }
-        "prompter" => refuse("subtype", unknown("prompter subtype", subtype, &PROMPTER)),
-        "embed" if EMBED.contains(&subtype) => refuse("subtype", needs_provider(subtype)),
-        "embed" => refuse("subtype", unknown("embed subtype", subtype, &EMBED)),
-        "structured_data_extractor" => refuse(
-            "type",
-            "`structured_data_extractor` is not available in this version".into(),
-        ),
-        other => refuse(
-            "type",
-            unknown("node type", other, &["partition", "chunk", "prompter", "embed"]),
-        ),
+    let path = |field: &str| [at, &[json!(field)]].concat();
+    let entry = find(kind, subtype).map_err(|(field, msg)| vec![Problem::new(&path(field), "value_error", msg)])?;
+    let fields = Fields::new(path("settings"), path("subtype"), settings, entry, available);
+    match (entry.kind, entry.subtype.as_str()) {
+        ("partition", "vlm") => node_settings::vlm(fields),
+        ("partition", _) => node_settings::partition(fields),
+        ("chunk", "chunk_by_title") => node_settings::chunk(fields, ChunkStrategy::ByTitle),
+        ("chunk", "chunk_by_character") => node_settings::chunk(fields, ChunkStrategy::ByCharacter),
+        ("chunk", "chunk_by_page") => node_settings::chunk(fields, ChunkStrategy::ByPage),
+        ("chunk", "chunk_by_similarity") => node_settings::chunk_by_similarity(fields),
+        ("chunk", "chunk_by_contextual") => paid_settings::contextual(fields),
+        ("chunk", _) => paid_settings::table_merging(fields),
+        ("prompter", _) => paid_settings::prompter(fields),
+        ("embed", _) => paid_settings::embed(fields),
+        (_, "llm") => paid_settings::extract_llm(fields),
+        _ => paid_settings::extract_regex(fields),
     }
+}
+
+/// The node with these words; else which word is wrong, and why.
+fn find(kind: &str, subtype: &str) -> Result<&'static NodeEntry, (&'static str, String)> {
+    catalog::entry(kind, subtype).ok_or_else(|| match catalog::subtypes(kind) {
+        none if none.is_empty() => ("type", unknown("node type", kind, &catalog::kinds())),
+        known => ("subtype", unknown(&format!("{kind} subtype"), subtype, &known)),
+    })
 }
 
 fn unknown(what: &str, name: &str, known: &[&str]) -> String {
     format!("unknown {what} `{}`; known are {}", clip(name), known.join(", "))
-}
-
-fn needs_provider(subtype: &str) -> String {
-    format!(
-        "`{subtype}` needs a model provider, and this version of docmill calls none: run the chain without this node"
-    )
 }
 
 #[cfg(test)]
@@ -314,8 +277,11 @@ mod tests {
 
     #[test]
     fn what_needs_a_provider_is_refused_by_name() {
-        for (kind, subtype) in [("prompter", "openai_image_description"), ("embed", "voyageai")] {
-            let node = json!({"name": "N", "type": kind, "subtype": subtype, "settings": {"model": "m"}});
+        for (kind, subtype, setting) in [
+            ("prompter", "openai_image_description", "model"),
+            ("embed", "voyageai", "model_name"),
+        ] {
+            let node = json!({"name": "N", "type": kind, "subtype": subtype, "settings": {setting: "m"}});
             let problems = one(json!([partition_node(), node])).unwrap_err();
             assert!(
                 problems[0].msg.contains(subtype) && problems[0].msg.contains("provider"),

@@ -9,13 +9,17 @@ use serde_json::{Map, Value};
 /// Cells of a table in structured form; a known field that [`Metadata`] keeps among the extra ones.
 const TABLE_AS_CELLS: &str = "table_as_cells";
 
+/// What a node of named entities found; likewise.
+const ENTITIES: &str = "entities";
+
 /// Consolidates field by field: the first value of facts about the document, all values of lists, and
 /// nothing of what describes a single element. Adds where the chunk comes from. Fields docmill does not
-/// know are dropped, as nobody can tell how they would combine.
+/// know are dropped, as nobody can tell how they would combine; named entities are those of all members.
 pub(super) fn consolidate(members: &[Element]) -> Metadata {
     let mut chunk = Metadata::default();
     let mut languages = HashSet::new();
     let mut origins = Origins::default();
+    let mut entities = Entities::default();
     for member in members {
         let metadata = &member.metadata;
         take_firsts(&mut chunk, metadata);
@@ -26,11 +30,43 @@ pub(super) fn consolidate(members: &[Element]) -> Metadata {
             }
         }
         origins.add(&metadata.enrichment_origins);
+        entities.add(metadata.extra.get(ENTITIES));
         chunk.source_element_ids.push(member.element_id.clone());
     }
     chunk.enrichment_origins = origins.merged;
+    if let Some(entities) = entities.together() {
+        chunk.extra.insert(ENTITIES.to_owned(), entities);
+    }
     chunk.page_spans = page_spans(members);
     chunk
+}
+
+/// Named entities of several elements, each once.
+#[derive(Default)]
+struct Entities {
+    items: Vec<Value>,
+    relationships: Vec<Value>,
+    seen: HashSet<String>,
+}
+
+impl Entities {
+    fn add(&mut self, entities: Option<&Value>) {
+        let Some(entities) = entities else { return };
+        for (name, all) in [("items", &mut self.items), ("relationships", &mut self.relationships)] {
+            let given = entities.get(name).and_then(Value::as_array);
+            for value in given.into_iter().flatten() {
+                if self.seen.insert(value.to_string()) {
+                    all.push(value.clone());
+                }
+            }
+        }
+    }
+
+    /// All of them in the form of one element's; `None` if there is none.
+    fn together(self) -> Option<Value> {
+        let some = !self.items.is_empty() || !self.relationships.is_empty();
+        some.then(|| serde_json::json!({"items": self.items, "relationships": self.relationships}))
+    }
 }
 
 /// Removes what grows with the members and is of little use on a repetition: see [`super::chunk`].

@@ -6,9 +6,9 @@ use docmill_model::element::{assign_element_ids, make_ids_unique};
 use docmill_model::settings::ChunkOptions;
 use docmill_model::{Element, ElementType, Metadata, orig_elements};
 
+use super::Measure;
 use super::consolidate::{consolidate, strip_bulk};
 use super::pre_chunk::PreChunk;
-use super::split::split;
 
 /// Bytes of metadata repeated on the second and later parts of split elements, in one call. Without a
 /// limit a long element with all its own text in `orig_elements` would make output of quadratic size.
@@ -61,12 +61,15 @@ impl<'o> Output<'o> {
             return;
         }
         let PreChunk { members, text, len, .. } = pre_chunk;
+        let measure = Measure::of(self.options);
+        // Tokens of a joined text are not exactly those of its parts.
+        let len = if measure.in_tokens() { measure.len(&text) } else { len };
         let metadata = self.metadata(members);
         if len <= self.options.max_characters {
             self.push(ElementType::CompositeElement, text, metadata);
             return;
         }
-        let pieces = split(&text, self.options.max_characters, self.options.overlap);
+        let pieces = measure.split(&text, self.options.max_characters, self.options.overlap);
         let parts = self.part_metadata(metadata, pieces.len());
         for (piece, metadata) in pieces.into_iter().zip(parts) {
             self.push(ElementType::CompositeElement, piece, metadata);

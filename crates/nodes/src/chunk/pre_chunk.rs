@@ -3,6 +3,7 @@
 use docmill_model::settings::{ChunkOptions, ChunkStrategy};
 use docmill_model::{Element, ElementType};
 
+use super::Measure;
 use super::text;
 
 /// Elements that go into one chunk, or several when their text is too long for one.
@@ -14,14 +15,16 @@ pub(super) struct PreChunk {
     pub(super) text: String,
     /// Byte offset in `text` of the members' texts.
     pub(super) body_start: usize,
-    /// Code points in `text`.
+    /// Length of `text`, in the unit of the options.
     pub(super) len: usize,
+    /// Code points in `text`.
+    pub(super) chars: usize,
     /// Whether a table is among the members.
     pub(super) has_table: bool,
 }
 
 impl PreChunk {
-    fn new(prefix: &str, members: Vec<Element>) -> Self {
+    fn new(prefix: &str, members: Vec<Element>, measure: Measure) -> Self {
         let mut body = String::new();
         for member in &members {
             text::push_joined(&mut body, &text::of_element(member), text::SEPARATOR);
@@ -32,9 +35,11 @@ impl PreChunk {
             text::push_joined(&mut text, prefix, text::SEPARATOR);
             text::push_joined(&mut text, &body, text::SEPARATOR);
         }
+        let chars = text::len(&text);
         Self {
             body_start: text.len() - body_len,
-            len: text::len(&text),
+            len: if measure.in_tokens() { measure.len(&text) } else { chars },
+            chars,
             has_table: members.iter().any(|member| member.kind.is_table()),
             members,
             text,
@@ -59,7 +64,7 @@ pub(super) fn gather(elements: Vec<Element>, options: &ChunkOptions) -> Vec<PreC
     let mut builder = Builder::new(options);
     for element in elements {
         let boundary = boundaries.before(&element);
-        let raw_len = text::len(&element.text);
+        let raw_len = builder.measure.len(&element.text);
         if boundary || !builder.fits(&element, raw_len) {
             builder.flush();
         }
@@ -85,7 +90,7 @@ impl Boundaries {
             at_page: match options.strategy {
                 ChunkStrategy::ByTitle => !options.multipage_sections,
                 ChunkStrategy::ByPage => true,
-                ChunkStrategy::ByCharacter => false,
+                ChunkStrategy::ByCharacter | ChunkStrategy::BySimilarity => false,
             },
             page: None,
         }
@@ -104,8 +109,9 @@ impl Boundaries {
 
 /// The pre-chunk being filled, and those done. Fitting is measured on the raw texts, which are never
 /// shorter than the normalised ones a chunk holds.
-struct Builder<'o> {
+pub(super) struct Builder<'o> {
     options: &'o ChunkOptions,
+    pub(super) measure: Measure,
     prefix: String,
     members: Vec<Element>,
     has_table: bool,
@@ -113,13 +119,14 @@ struct Builder<'o> {
     segments: usize,
     /// Their total length.
     segments_len: usize,
-    done: Vec<PreChunk>,
+    pub(super) done: Vec<PreChunk>,
 }
 
 impl<'o> Builder<'o> {
-    fn new(options: &'o ChunkOptions) -> Self {
+    pub(super) fn new(options: &'o ChunkOptions) -> Self {
         Self {
             options,
+            measure: Measure::of(options),
             prefix: String::new(),
             members: Vec::new(),
             has_table: false,
@@ -129,20 +136,20 @@ impl<'o> Builder<'o> {
         }
     }
 
-    fn fits(&self, element: &Element, raw_len: usize) -> bool {
+    pub(super) fn fits(&self, element: &Element, raw_len: usize) -> bool {
         if self.members.is_empty() {
             return true;
         }
         if self.options.isolate_table && (element.kind.is_table() || self.has_table) {
             return false;
         }
-        let separators = self.segments * text::SEPARATOR_LEN;
-        let current = (self.segments_len + separators).saturating_sub(text::SEPARATOR_LEN);
+        let separators = self.segments * self.measure.separator();
+        let current = (self.segments_len + separators).saturating_sub(self.measure.separator());
         current <= self.options.new_after_n_chars
             && raw_len + self.segments_len + separators <= self.options.max_characters
     }
 
-    fn add(&mut self, element: Element, raw_len: usize) {
+    pub(super) fn add(&mut self, element: Element, raw_len: usize) {
         if element.kind.is_table() {
             self.has_table = true;
             if self.members.is_empty() && self.options.isolate_table {
@@ -156,12 +163,12 @@ impl<'o> Builder<'o> {
         self.members.push(element);
     }
 
-    fn flush(&mut self) {
+    pub(super) fn flush(&mut self) {
         if self.members.is_empty() {
             return;
         }
         self.has_table = false;
-        let done = PreChunk::new(&self.prefix, std::mem::take(&mut self.members));
+        let done = PreChunk::new(&self.prefix, std::mem::take(&mut self.members), self.measure);
         let prefix = if !self.options.overlap_all || done.is_lone_table() {
             String::new()
         } else if done.text.is_empty() {
@@ -169,7 +176,7 @@ impl<'o> Builder<'o> {
             // it alone would only repeat what was already said.
             std::mem::take(&mut self.prefix)
         } else {
-            text::tail(&done.text, self.options.overlap).trim().to_owned()
+            self.measure.tail(&done.text, self.options.overlap).trim().to_owned()
         };
         self.done.push(done);
         self.set_prefix(prefix);
@@ -178,7 +185,7 @@ impl<'o> Builder<'o> {
     /// Starts the next pre-chunk, whose first text is `prefix` if that is not empty.
     fn set_prefix(&mut self, prefix: String) {
         self.segments = usize::from(!prefix.is_empty());
-        self.segments_len = text::len(&prefix);
+        self.segments_len = self.measure.len(&prefix);
         self.prefix = prefix;
     }
 }

@@ -175,4 +175,28 @@ mod tests {
         assert_eq!(split("abc", 2, 1), ["ab", "bc"]);
         assert_eq!(split("aaa bbb", 6, 5).last().map(String::as_str), Some("aa bbb"));
     }
+
+    proptest::proptest! {
+        #[test]
+        fn every_piece_begins_with_the_end_of_the_one_before(
+            text in "([a-zä]{1,14} ){0,60}",
+            max in 2usize..60,
+            overlap in 1usize..40,
+        ) {
+            let overlap = overlap.min(max - 1);
+            let pieces = split(text.trim(), max, overlap);
+            for pair in pieces.windows(2) {
+                // Behind a separator the repeated text is one shorter, as a space follows it.
+                let mut at_space = text::tail(&pair[0], overlap - 1).trim_start().to_owned();
+                if overlap > 1 {
+                    at_space.push(' ');
+                }
+                let in_word = text::tail(&pair[0], overlap).trim_start();
+                proptest::prop_assert!(pair[1].starts_with(&at_space) || pair[1].starts_with(in_word), "{:?}", pair);
+            }
+            let all = pieces.concat();
+            let mut rest = all.chars();
+            proptest::prop_assert!(text.replace(' ', "").chars().all(|c| rest.any(|other| other == c)), "{all}");
+        }
+    }
 }

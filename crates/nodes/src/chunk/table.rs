@@ -1,20 +1,21 @@
 //! Chunks of a table: the whole of it when it fits, otherwise parts along its rows.
 
-mod grid;
 mod pack;
-mod scan;
 mod spans;
 
+use docmill_model::settings::ChunkOptions;
 use docmill_model::{ElementType, Metadata};
 
+use super::Measure;
 use super::output::Output;
 use super::pre_chunk::PreChunk;
-use super::split::split;
-use super::text;
-use grid::Grid;
+use crate::markup::grid::Grid;
 
 /// Below this maximum a row's markup leaves too little room for its text, so parts are text alone.
 const MIN_MAX_FOR_ROWS: usize = 50;
+
+/// The same in tokens.
+const MIN_MAX_TOKENS_FOR_ROWS: usize = 15;
 
 /// One chunk of a split table.
 #[derive(Debug, Default, PartialEq)]
@@ -58,19 +59,44 @@ pub(super) fn chunk(pre_chunk: PreChunk, output: &mut Output<'_>) {
     metadata.text_as_html = grid.as_ref().map(Grid::to_html);
 
     let max = options.max_characters;
-    let fits = |text: &str| text::len(text) <= max;
+    let measure = Measure::of(options);
+    let min_max = if measure.in_tokens() {
+        MIN_MAX_TOKENS_FOR_ROWS
+    } else {
+        MIN_MAX_FOR_ROWS
+    };
+    let fits = |text: &str| measure.len(text) <= max;
     if fits(&text) && metadata.text_as_html.as_deref().is_none_or(fits) {
         return output.push(ElementType::Table, text, metadata);
     }
     metadata.text_as_html = None;
     let parts = match grid.filter(Grid::has_text) {
-        Some(grid) if max >= MIN_MAX_FOR_ROWS => pack::pack(&grid, options),
-        _ => split(&text, max, options.overlap)
+        Some(grid) if max >= min_max => fitting(pack::pack(&grid.measured(measure), options), options),
+        _ => measure
+            .split(&text, max, options.overlap)
             .into_iter()
             .map(Part::of_text)
             .collect(),
     };
     push_parts(parts, &id, metadata, output);
+}
+
+/// Tokens of a joined text are not exactly those of its cells, so a part may turn out too long. Such a part
+/// is split as text.
+fn fitting(parts: Vec<Part>, options: &ChunkOptions) -> Vec<Part> {
+    let measure = Measure::of(options);
+    let max = options.max_characters;
+    if !measure.in_tokens() {
+        return parts;
+    }
+    let split = |part: Part| {
+        if measure.len(&part.text) <= max {
+            return vec![part];
+        }
+        let pieces = measure.split(&part.text, max, 0);
+        pieces.into_iter().map(Part::of_text).collect()
+    };
+    parts.into_iter().flat_map(split).collect()
 }
 
 fn push_parts(parts: Vec<Part>, element_id: &str, metadata: Metadata, output: &mut Output<'_>) {

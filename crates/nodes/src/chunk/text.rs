@@ -3,18 +3,18 @@
 use docmill_model::{Element, ElementType};
 
 /// Stands between the texts of two elements in one chunk.
-pub(super) const SEPARATOR: &str = "\n\n";
+pub(crate) const SEPARATOR: &str = "\n\n";
 
 /// Length of [`SEPARATOR`].
-pub(super) const SEPARATOR_LEN: usize = 2;
+pub(crate) const SEPARATOR_LEN: usize = 2;
 
 /// Length in code points.
-pub(super) fn len(text: &str) -> usize {
+pub(crate) fn len(text: &str) -> usize {
     text.chars().count()
 }
 
 /// The last `n` code points.
-pub(super) fn tail(text: &str, n: usize) -> &str {
+pub(crate) fn tail(text: &str, n: usize) -> &str {
     match n.checked_sub(1) {
         None => "",
         Some(before) => match text.char_indices().rev().nth(before) {
@@ -25,7 +25,7 @@ pub(super) fn tail(text: &str, n: usize) -> &str {
 }
 
 /// Every run of white space as one space, none at either end.
-pub(super) fn normalize(text: &str) -> String {
+pub(crate) fn normalize(text: &str) -> String {
     let mut normal = String::with_capacity(text.len());
     for word in text.split_whitespace() {
         push_joined(&mut normal, word, " ");
@@ -34,7 +34,7 @@ pub(super) fn normalize(text: &str) -> String {
 }
 
 /// The text an element contributes to a chunk; empty when it has nothing visible.
-pub(super) fn of_element(element: &Element) -> String {
+pub(crate) fn of_element(element: &Element) -> String {
     if element.kind != ElementType::CodeSnippet {
         normalize(&element.text)
     } else if element.text.trim().is_empty() {
@@ -45,7 +45,7 @@ pub(super) fn of_element(element: &Element) -> String {
 }
 
 /// Appends `part`, after `separator` unless nothing stands before it. An empty part changes nothing.
-pub(super) fn push_joined(text: &mut String, part: &str, separator: &str) {
+pub(crate) fn push_joined(text: &mut String, part: &str, separator: &str) {
     if part.is_empty() {
         return;
     }

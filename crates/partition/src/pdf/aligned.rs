@@ -1,17 +1,17 @@
 //! Tables without rules: lines whose parts stand in common columns.
 
-use super::line::{Line, Part, union};
-use super::table::{Cell, Table};
-use super::text::{append_line, is_marker};
+use super::line::{Line, Part};
+use super::rows::{Grouping, Rows, is_number};
+use super::table::Table;
 
 /// Lines with several parts that a table has at least.
 const MIN_ROWS: usize = 3;
+/// How far the texts of a column may stand from each other's line, in font sizes.
+const ALIGNED: f32 = 0.8;
 /// Narrowest strip between columns, in font sizes.
 const MIN_STRIP: f32 = 0.35;
 /// Longest text of a cell, in characters, on average: longer ones are columns of prose.
 const MAX_MEAN_CELL: usize = 45;
-/// Share of the usual step between rows below which a line continues the row above.
-const CONTINUES: f32 = 0.85;
 /// Strips the width of a table is divided into at most.
 const MAX_BINS: usize = 4000;
 
@@ -111,23 +111,24 @@ pub(super) fn aligned_table(lines: &[Line]) -> Option<Table> {
     if columns < 2 {
         return None;
     }
-    let step = usual_step(&rows);
-    let mut builder = Builder {
-        separators,
-        columns,
-        rows: Vec::new(),
-    };
-    let mut last: Option<&Line> = None;
-    for line in lines {
-        let continues = last.is_some_and(|last| builder.continues(line, line.base - last.base, step));
-        builder.add(line, continues);
-        last = Some(line);
+    let code = lines.iter().filter(|line| line.monospace).count() * 4 > lines.len() * 3;
+    if !are_aligned(&rows, &separators, size) || code && !figures(&rows) {
+        return None;
     }
-    builder.finish(lines)
+    let rows = Rows::new(lines, separators, &[], Grouping::ByLines { head: None });
+    if !rows.is_plausible(MAX_MEAN_CELL)
+        || is_filled(lines) && rows.is_prose()
+        || rows.is_list()
+        || rows.is_contents()
+        || rows.is_form()
+    {
+        return None;
+    }
+    rows.into_table(lines)
 }
 
 /// The middles of the strips that hardly any row crosses.
-fn separators(rows: &[&Line], size: f32) -> Vec<f32> {
+pub(super) fn separators(rows: &[&Line], size: f32) -> Vec<f32> {
     let left = rows.iter().map(|line| line.bbox[0]).fold(f32::INFINITY, f32::min);
     let right = rows.iter().map(|line| line.bbox[2]).fold(f32::NEG_INFINITY, f32::max);
     let step = (size / 8.0).max((right - left) / MAX_BINS as f32).max(0.1);
@@ -158,7 +159,68 @@ fn separators(rows: &[&Line], size: f32) -> Vec<f32> {
             }
         }
     }
-    out
+    without_word_gaps(out, rows)
+}
+
+/// Leaves out what only the space between two words of a single row speaks for.
+fn without_word_gaps(separators: Vec<f32>, rows: &[&Line]) -> Vec<f32> {
+    // Texts that begin in the column after each separator: set apart, or after a wide space.
+    let mut begins = vec![(0usize, 0usize); separators.len()];
+    for part in rows.iter().flat_map(|line| &line.parts) {
+        for (index, (x0, _)) in pieces(part).enumerate() {
+            let column = separators.partition_point(|x| *x < x0);
+            if let Some((apart, spaced)) = column.checked_sub(1).and_then(|i| begins.get_mut(i)) {
+                *apart += usize::from(index == 0);
+                *spaced += usize::from(index > 0);
+            }
+        }
+    }
+    let kept = separators.into_iter().zip(begins);
+    kept.filter(|(_, (apart, spaced))| *apart > 0 || *spaced > 1)
+        .map(|(x, _)| x)
+        .collect()
+}
+
+/// Whether most texts after the first of a row are figures, as in typewritten tables.
+fn figures(rows: &[&Line]) -> bool {
+    let later = || rows.iter().flat_map(|line| line.parts.iter().skip(1));
+    later().filter(|part| is_number(&part.text)).count() * 2 > later().count()
+}
+
+/// Whether the texts of most columns begin, end or are centred at a common place. Gaps in badly spaced
+/// prose fall anywhere.
+pub(super) fn are_aligned(rows: &[&Line], separators: &[f32], size: f32) -> bool {
+    let mut columns: Vec<Vec<(f32, f32)>> = vec![Vec::new(); separators.len() + 1];
+    for (x0, x1) in rows.iter().flat_map(|line| &line.parts).flat_map(pieces) {
+        let column = separators.partition_point(|x| *x < (x0 + x1) / 2.0);
+        if let Some(places) = columns.get_mut(column) {
+            places.push((x0, x1));
+        }
+    }
+    let (mut aligned, mut count) = (0, 0);
+    for places in columns.iter().skip(1).filter(|places| places.len() > 1) {
+        let share = |place: fn(&(f32, f32)) -> f32| {
+            let mut places: Vec<f32> = places.iter().map(place).collect();
+            places.sort_by(f32::total_cmp);
+            most_within(&places, ALIGNED * size)
+        };
+        let best = share(|p| p.0).max(share(|p| p.1)).max(share(|p| (p.0 + p.1) / 2.0));
+        aligned += usize::from(best * 10 >= places.len() * 6);
+        count += 1;
+    }
+    aligned * 3 >= count * 2
+}
+
+/// The most of the sorted values that lie within a stretch of some length.
+fn most_within(sorted: &[f32], length: f32) -> usize {
+    let (mut start, mut best) = (0, 0);
+    for (end, value) in sorted.iter().enumerate() {
+        while sorted.get(start).is_some_and(|first| value - first > length) {
+            start += 1;
+        }
+        best = best.max(end + 1 - start);
+    }
+    best
 }
 
 /// The stretches of a part between its wide spaces.
@@ -168,24 +230,8 @@ fn pieces(part: &Part) -> impl Iterator<Item = (f32, f32)> + '_ {
     starts.zip(ends)
 }
 
-/// The median step from row to row.
-fn usual_step(rows: &[&Line]) -> f32 {
-    let mut steps: Vec<f32> = rows
-        .windows(2)
-        .filter_map(|pair| match pair {
-            [a, b] => Some(b.base - a.base),
-            _ => None,
-        })
-        .collect();
-    if steps.is_empty() {
-        return f32::INFINITY;
-    }
-    let middle = steps.len() / 2;
-    *steps.select_nth_unstable_by(middle, f32::total_cmp).1
-}
-
 /// Whether the rows are filled with text from edge to edge, as in a paragraph.
-fn is_filled(lines: &[Line]) -> bool {
+pub(super) fn is_filled(lines: &[Line]) -> bool {
     let left = lines.iter().map(|line| line.bbox[0]).fold(f32::INFINITY, f32::min);
     let right = lines.iter().map(|line| line.bbox[2]).fold(f32::NEG_INFINITY, f32::max);
     let rows = lines.iter().filter(|line| line.parts.len() > 1);
@@ -196,185 +242,4 @@ fn is_filled(lines: &[Line]) -> bool {
         )
     });
     text > 0.72 * count * (right - left)
-}
-
-#[derive(Default, Clone)]
-struct Content {
-    text: String,
-    bold: bool,
-    span: usize,
-}
-
-struct Builder {
-    separators: Vec<f32>,
-    columns: usize,
-    /// Per row the content of the columns; `span` 0 where nothing begins.
-    rows: Vec<Vec<Content>>,
-}
-
-impl Builder {
-    /// Columns a part stands in, `(first, count)`. What reaches a little into the next column does
-    /// not stand in it.
-    fn columns_of(&self, part: &Part) -> (usize, usize) {
-        let slack = ((part.x1 - part.x0) * 0.1).min(6.0);
-        let first = self.separators.partition_point(|&x| x < part.x0 + slack);
-        let last = self.separators.partition_point(|&x| x < part.x1 - slack);
-        (first, last.max(first) - first + 1)
-    }
-
-    fn continues(&self, line: &Line, step: f32, usual: f32) -> bool {
-        if step < CONTINUES * usual {
-            return true;
-        }
-        // A lone text in a later column can only be the rest of the cell above.
-        match line.parts.as_slice() {
-            [part] => self.columns_of(part).0 > 0 && step < 1.4 * line.size,
-            _ => false,
-        }
-    }
-
-    fn add(&mut self, line: &Line, continues: bool) {
-        if !continues || self.rows.is_empty() {
-            self.rows.push(vec![Content::default(); self.columns]);
-        }
-        let parts: Vec<Part> = line.parts.iter().flat_map(|part| self.split(part)).collect();
-        let placed: Vec<(usize, usize)> = parts.iter().map(|part| self.columns_of(part)).collect();
-        let Some(row) = self.rows.last_mut() else { return };
-        for (part, (first, count)) in parts.iter().zip(placed) {
-            let Some(cell) = row.get_mut(first) else { continue };
-            if cell.text.is_empty() {
-                cell.bold = part.bold;
-            } else {
-                cell.bold &= part.bold;
-            }
-            append_line(&mut cell.text, part.text.trim());
-            cell.span = cell.span.max(count);
-        }
-    }
-
-    /// Splits a part at the wide spaces that stand where columns end.
-    fn split(&self, part: &Part) -> Vec<Part> {
-        let mut out = Vec::new();
-        let (mut from, mut x0) = (0, part.x0);
-        let slack = 2.0;
-        let piece = |from: usize, to: usize, x0: f32, x1: f32| Part {
-            text: part.text.get(from..to).unwrap_or_default().to_owned(),
-            x0,
-            x1,
-            bold: part.bold,
-            breaks: Vec::new(),
-        };
-        for space in &part.breaks {
-            let next = self.separators.partition_point(|&x| x < space.x0 - slack);
-            if self.separators.get(next).is_some_and(|&x| x <= space.x1 + slack) {
-                out.push(piece(from, space.at, x0, space.x0));
-                (from, x0) = (space.at, space.x1);
-            }
-        }
-        out.push(piece(from, part.text.len(), x0, part.x1));
-        out
-    }
-
-    /// Justified text has gaps too. What tells it from a table is that its pieces go on in the middle
-    /// of a sentence, in the first column as well as in the others.
-    fn is_prose(&self) -> bool {
-        let share = |first: bool| {
-            let mut counts = (0usize, 0usize);
-            for row in &self.rows {
-                for (column, cell) in row.iter().enumerate() {
-                    if (column == 0) == first && cell.text.chars().any(char::is_alphabetic) {
-                        counts.0 += usize::from(cell.text.starts_with(char::is_lowercase));
-                        counts.1 += 1;
-                    }
-                }
-            }
-            counts
-        };
-        let ((low_first, first), (low_others, others)) = (share(true), share(false));
-        low_first * 3 > first && low_others * 2 > others
-    }
-
-    /// Whether the first of two columns holds nothing but the markers of a list's items, or counts up
-    /// beside sentences.
-    fn is_list(&self) -> bool {
-        if self.columns != 2 {
-            return false;
-        }
-        let first: Vec<&str> = self
-            .rows
-            .iter()
-            .filter_map(|row| row.first())
-            .map(|cell| cell.text.trim())
-            .collect();
-        let mut markers = first.iter().filter(|text| !text.is_empty());
-        if markers.clone().all(|text| is_marker(text)) {
-            return markers.next().is_some();
-        }
-        let numbers: Vec<u32> = markers.filter_map(|text| text.parse().ok()).collect();
-        let counts_up = numbers.len() == first.len()
-            && numbers
-                .windows(2)
-                .all(|pair| matches!(pair, [a, b] if a.checked_add(1) == Some(*b)));
-        let second = self.rows.iter().filter_map(|row| row.get(1));
-        let words: usize = second.map(|cell| cell.text.split_whitespace().count()).sum();
-        counts_up && words > 5 * self.rows.len()
-    }
-
-    fn finish(self, lines: &[Line]) -> Option<Table> {
-        let filled: usize = self.rows.iter().flatten().filter(|cell| !cell.text.is_empty()).count();
-        let chars: usize = self.rows.iter().flatten().map(|cell| cell.text.chars().count()).sum();
-        let alphanumeric = self
-            .rows
-            .iter()
-            .flatten()
-            .flat_map(|cell| cell.text.chars())
-            .filter(|ch| ch.is_alphanumeric())
-            .count();
-        let wide_rows = self
-            .rows
-            .iter()
-            .filter(|row| row.iter().filter(|c| !c.text.is_empty()).count() > 1)
-            .count();
-        let total = self.rows.len() * self.columns;
-        if wide_rows < 2 || filled * 5 < total * 2 || alphanumeric < filled || chars > MAX_MEAN_CELL * filled {
-            return None;
-        }
-        if is_filled(lines) && self.is_prose() || self.is_list() {
-            return None;
-        }
-        let mut table = Table {
-            rows: self.rows.len(),
-            columns: self.columns,
-            cells: Vec::new(),
-            bbox: lines.first()?.bbox,
-        };
-        for line in lines {
-            table.bbox = union(table.bbox, line.bbox);
-        }
-        for (row, contents) in self.rows.into_iter().enumerate() {
-            let mut column = 0;
-            let mut contents = contents.into_iter().enumerate().peekable();
-            while let Some((index, content)) = contents.next() {
-                if index < column {
-                    continue;
-                }
-                // A span ends where the next text begins.
-                let mut span = 1;
-                while span < content.span && contents.peek().is_some_and(|(_, next)| next.text.is_empty()) {
-                    contents.next();
-                    span += 1;
-                }
-                table.cells.push(Cell {
-                    row,
-                    column: index,
-                    row_span: 1,
-                    column_span: span,
-                    text: content.text,
-                    bold: content.bold,
-                });
-                column = index + span;
-            }
-        }
-        Some(table)
-    }
 }

@@ -1,6 +1,7 @@
 //! Lines to blocks: paragraphs, headings, list items, tables.
 
 use super::aligned::{aligned_table, run_end};
+use super::engine::TagKind;
 use super::line::{Line, SIZE_CHANGE, lines, union};
 use super::segment::Segment;
 use super::table::Table;
@@ -36,8 +37,16 @@ pub(super) struct Block {
     pub(super) tabular: bool,
     /// How the text starts when it is a list item.
     pub(super) marker: Option<Marker>,
+    /// Dots lead from the text to a page number: an entry of a table of contents.
+    pub(super) leaders: bool,
+    /// The lines as they stand, indented, when they are monospaced; else empty.
+    pub(super) code: String,
+    /// What the file's structure says of most of its text.
+    pub(super) tag: TagKind,
     /// The table it is.
     pub(super) table: Option<Table>,
+    /// Where its parts stand when it was joined over columns or pages: indexes of pages and boxes.
+    pub(super) places: Vec<(usize, [f32; 4])>,
 }
 
 /// Groups the segments of one region of the page into blocks, from top to bottom. `tables` are those
@@ -95,7 +104,11 @@ fn table_block(table: Table, line: &Line) -> Block {
         monospace: false,
         tabular: true,
         marker: None,
+        leaders: false,
+        code: String::new(),
+        tag: TagKind::None,
         table: Some(table),
+        places: Vec::new(),
     }
 }
 
@@ -107,6 +120,8 @@ struct Column {
     leading: f32,
     /// Usual font size.
     size: f32,
+    /// Most lines are monospaced.
+    monospace: bool,
 }
 
 impl Column {
@@ -134,6 +149,7 @@ impl Column {
         };
         Self {
             size,
+            monospace: lines.iter().filter(|line| line.monospace).count() * 4 > lines.len() * 3,
             left: lines.iter().map(Line::x0).fold(f32::INFINITY, f32::min),
             right: lines.iter().map(Line::x1).fold(f32::NEG_INFINITY, f32::max),
             leading,
@@ -148,6 +164,22 @@ fn starts_block(current: &[&Line], last: &Line, line: &Line, next: Option<&Line>
     }
     let size = last.size.max(line.size);
     let step = line.base - last.base;
+    // A heading in italics or bold that the structure has in one element with its text.
+    let head = current.len() == 1 && (last.italic && !line.italic || last.bold && !line.bold);
+    if head
+        && !last.is_item()
+        && has_room(last, line, column)
+        && last.text.ends_with(char::is_alphabetic)
+        && line.text.starts_with(char::is_uppercase)
+        && line.x0() < last.x0() + 2.0 * size
+    {
+        return true;
+    }
+    // One element of the file's structure.
+    let tagged = line.tag.element > 0 && line.tag.element == last.tag.element && line.tag.kind != TagKind::None;
+    if tagged && step < 2.0 * size && (0.8..1.25).contains(&(line.size / last.size)) {
+        return false;
+    }
     let in_item = current.first().is_some_and(|first| marker(&first.text).is_some());
     if line.size.max(last.size) > SIZE_CHANGE * line.size.min(last.size) {
         return true;
@@ -164,7 +196,17 @@ fn starts_block(current: &[&Line], last: &Line, line: &Line, next: Option<&Line>
     if is_caps(&last.text) && !is_caps(&line.text) && !in_item && has_room(last, line, column) {
         return true;
     }
-    if last.monospace != line.monospace || (last.cells > 1) != (line.cells > 1) {
+    if last.monospace != line.monospace {
+        return true;
+    }
+    // Code keeps its blank lines, indents and markers.
+    if line.monospace && !column.monospace && step < 2.6 * size {
+        return false;
+    }
+    if continues_heading(last, line, column) {
+        return false;
+    }
+    if (last.cells > 1) != (line.cells > 1) {
         return true;
     }
     // Headings are often set wider than the text of the column.
@@ -177,7 +219,7 @@ fn starts_block(current: &[&Line], last: &Line, line: &Line, next: Option<&Line>
     if step > usual * size {
         return true;
     }
-    if marker(&line.text).is_some() {
+    if marker(&line.text).is_some() || is_choice(&line.text) || is_choice(&last.text) {
         return true;
     }
     if line.cells > 1 {
@@ -186,11 +228,7 @@ fn starts_block(current: &[&Line], last: &Line, line: &Line, next: Option<&Line>
     let indent = line.x0() - last.x0();
     let width = (column.right - column.left).max(1.0);
     if in_item {
-        // Back to the margin left of the item's text.
-        let first = current.first().map_or(0.0, |line| line.x0());
-        return line.x0() < first - INDENT * size
-            || (current.len() > 1 && indent < -INDENT * size)
-            || ended_early(last, line, column);
+        return ends_item(current, last, line, column);
     }
     // A first line set in, or set out from the lines after it.
     if indent > INDENT * size && indent < 0.25 * width {
@@ -209,18 +247,62 @@ fn starts_block(current: &[&Line], last: &Line, line: &Line, next: Option<&Line>
     ended_early(last, line, column)
 }
 
+/// Whether a line goes on with a heading whose section number is set apart, under its first word.
+fn continues_heading(last: &Line, line: &Line, column: &Column) -> bool {
+    let [number, text, ..] = last.parts.as_slice() else {
+        return false;
+    };
+    let is_number = number.text.starts_with(|ch: char| ch.is_ascii_digit())
+        && number.text.chars().count() <= 8
+        && number.text.chars().all(|ch| ch.is_ascii_digit() || ch == '.');
+    is_number
+        && (last.bold || last.size > SIZE_CHANGE * column.size)
+        && last.cells <= 2
+        && line.cells == 1
+        && line.font == last.font
+        && (0.97..1.03).contains(&(line.size / last.size))
+        && (line.x0() - text.x0).abs() < 0.5 * line.size
+        && line.base - last.base < 1.6 * line.size
+}
+
+/// A line of boxes to tick.
+fn is_choice(text: &str) -> bool {
+    text.starts_with(['□', '☐', '☑', '☒', '√', '■']) && text.chars().count() < 60
+}
+
+/// Whether a list item ends before `line`, which is no item itself.
+fn ends_item(current: &[&Line], last: &Line, line: &Line, column: &Column) -> bool {
+    let size = last.size.max(line.size);
+    let first = current.first().map_or(0.0, |line| line.x0());
+    // Set in as the text behind the marker is, it goes on with the item.
+    let hangs = line.x0() > first + 0.4 * size && line.base - last.base < USUAL_LEADING * size;
+    if current.len() == 1 && hangs {
+        return false;
+    }
+    // Back to the margin left of the item's text; an item whose first line alone is set in goes on
+    // there as long as its lines are full.
+    let margin = current.iter().map(|line| line.x0()).fold(first, f32::min);
+    let set_out = line.x0() < margin - INDENT * size || (current.len() > 1 && line.x0() - last.x0() < -INDENT * size);
+    if set_out {
+        return current.len() > 1 || has_room(last, line, column) || ends_sentence(&last.text);
+    }
+    ended_early(last, line, column)
+}
+
 /// Whether a line ends although the next line's first word would have fitted on it, at the end of
 /// a sentence.
 fn ended_early(last: &Line, line: &Line, column: &Column) -> bool {
     let room = column.right - last.x1();
     let word = first_word(line);
-    let ends = last
-        .text
-        .trim_end_matches(['"', '\'', '”', '’', ')', ']', '»'])
-        .ends_with(['.', '!', '?', ':', '。', '！', '？', ';']);
+    let ends = ends_sentence(&last.text);
     let width = (column.right - column.left).max(1.0);
     let short = last.x1() - last.x0() < 0.5 * width;
     ends && room > word + 1.5 * line.size && (room > 0.12 * width || short)
+}
+
+fn ends_sentence(text: &str) -> bool {
+    text.trim_end_matches(['"', '\'', '”', '’', ')', ']', '»'])
+        .ends_with(['.', '!', '?', ':', '。', '！', '？', ';'])
 }
 
 /// Whether the next line's first word would have fitted on a line.
@@ -249,20 +331,27 @@ fn finish(lines: &[&Line]) -> Option<Block> {
         bold: lines.iter().all(|line| line.bold),
         italic: lines.iter().all(|line| line.italic),
         monospace: lines.iter().all(|line| line.monospace),
-        tabular: lines.iter().all(|line| line.cells > 1),
+        tabular: lines.iter().all(|line| line.cells > 1) && have_common_gap(lines),
         marker: if first.table.is_some() {
             None
         } else {
             marker(&first.text)
         },
+        leaders: lines.iter().any(|line| line.has_leaders()),
+        code: String::new(),
+        tag: tag(lines),
         table: None,
+        places: Vec::new(),
     };
+    if block.monospace {
+        block.code = code(lines);
+    }
     for line in lines {
         append_line(&mut block.text, &line.text);
         block.bbox = union(block.bbox, line.bbox);
     }
     block.text.retain(|ch| ch != '\u{AD}');
-    if lines.iter().any(|line| line.has_leaders()) {
+    if block.leaders {
         block.text = without_leaders(&block.text);
     }
     if block.marker == Some(Marker::Bullet) {
@@ -270,4 +359,78 @@ fn finish(lines: &[&Line]) -> Option<Block> {
         block.text = block.text.get(length..).unwrap_or_default().trim_start().to_owned();
     }
     (!block.text.is_empty()).then_some(block)
+}
+
+/// Whether a gap runs down through all lines, as between columns of cells. Justified or recognised prose
+/// has wide gaps too, but each elsewhere.
+fn have_common_gap(lines: &[&Line]) -> bool {
+    let gaps = |line: &Line| -> Vec<(f32, f32)> {
+        let pairs = line.parts.windows(2).filter_map(|pair| match pair {
+            [a, b] if b.x0 > a.x1 => Some((a.x1, b.x0)),
+            _ => None,
+        });
+        pairs.collect()
+    };
+    let mut open: Option<Vec<(f32, f32)>> = None;
+    for line in lines {
+        let here = gaps(line);
+        let next = match open {
+            None => here,
+            // Both are in order, so that one walk finds all overlaps.
+            Some(open) => {
+                let mut common = Vec::new();
+                let mut from = 0;
+                for (left, right) in open {
+                    while here.get(from).is_some_and(|gap| gap.1 <= left) {
+                        from += 1;
+                    }
+                    if let Some(gap) = here.get(from).filter(|gap| gap.0 < right) {
+                        common.push((left.max(gap.0), right.min(gap.1)));
+                    }
+                }
+                common
+            }
+        };
+        if next.is_empty() {
+            return false;
+        }
+        open = Some(next);
+    }
+    true
+}
+
+/// The tag of more than half of the text.
+fn tag(lines: &[&Line]) -> TagKind {
+    let mut counts: Vec<(TagKind, usize)> = Vec::new();
+    for line in lines {
+        // There are few kinds.
+        match counts.iter_mut().find(|(kind, _)| *kind == line.tag.kind) {
+            Some((_, count)) => *count += line.text.len(),
+            None => counts.push((line.tag.kind, line.text.len())),
+        }
+    }
+    let total: usize = counts.iter().map(|(_, count)| count).sum();
+    let most = counts.into_iter().find(|(_, count)| count * 2 > total);
+    most.map_or(TagKind::None, |(kind, _)| kind)
+}
+
+/// Monospaced lines with their indents, as spaces, and blank lines.
+fn code(lines: &[&Line]) -> String {
+    let left = lines.iter().map(|line| line.x0()).fold(f32::INFINITY, f32::min);
+    let mut out = String::new();
+    let mut last: Option<&Line> = None;
+    for line in lines {
+        if let Some(last) = last {
+            out.push('\n');
+            if line.base - last.base > 1.8 * line.size {
+                out.push('\n');
+            }
+        }
+        let width = (line.x1() - line.x0()) / line.text.chars().count().max(1) as f32;
+        let indent = ((line.x0() - left) / width.max(1.0)).round().clamp(0.0, 80.0) as usize;
+        out.extend(std::iter::repeat_n(' ', indent));
+        out.push_str(&line.text);
+        last = Some(line);
+    }
+    out
 }

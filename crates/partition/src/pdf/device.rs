@@ -1,53 +1,144 @@
 //! The drawing target that keeps characters and ruling lines and paints nothing.
 
+mod runs;
+
 use hayro_interpret::font::{Glyph as DrawnGlyph, GlyphRun};
 use hayro_interpret::hayro_cmap::{BfString, WritingMode};
+use hayro_interpret::hayro_syntax::object::Dict;
+use hayro_interpret::hayro_syntax::object::dict::keys::MCID;
 use hayro_interpret::hayro_syntax::page::Page;
 use hayro_interpret::kurbo::{self, Affine, BezPath, PathEl, Point};
-use hayro_interpret::{BlendMode, ClipPath, Device, DrawMode, DrawProps, Image, ImageDrawProps, SoftMask};
+use hayro_interpret::{BlendMode, ClipPath, Device, DrawMode, DrawProps, Image, ImageDrawProps, Paint, SoftMask};
 
-use super::engine::{Direction, FontId, Glyph, PageContent, Rule, UNKNOWN};
+use super::engine::{FontId, Glyph, PageContent, Rule, Tag, TagKind, UNKNOWN};
 use super::fonts::FontTable;
-use super::script::is_right_to_left;
+use super::script::is_blank;
+use super::visibility::{Clips, Doubt, Hidden, Painted, is_white, middle};
+use runs::{Place, Text, doubt, has_inks, is_space, is_stretched, printable, widths};
 
 /// Ruling lines kept per page; drawings with more are no tables.
 const MAX_RULES: usize = 20_000;
 /// Characters kept per page.
 const MAX_GLYPHS: usize = 2_000_000;
+/// Places among the tags of a page: text without one, text marked as an artifact, marked content 0.
+const NO_TAG: u32 = 0;
+const ARTIFACT: u32 = 1;
+const FIRST_TAG: u32 = 2;
 /// Thickest filled rectangle that is taken for a line, in points.
 const MAX_RULE_THICKNESS: f64 = 3.0;
 /// Shortest line worth keeping, in points.
 const MIN_RULE_LENGTH: f64 = 3.0;
 /// Characters drawn this far outside the page, in points, are not seen.
 const PAGE_MARGIN: f32 = 2.0;
-/// Glyphs of a run whose widths are compared to find its font.
-const MAX_WIDTHS: usize = 32;
-/// Glyph space has 1000 units to the em.
-const UNITS_PER_EM: f64 = 1000.0;
 
 pub(super) struct GlyphDevice<'f, 'a> {
     page: &'a Page<'a>,
     fonts: &'f mut FontTable<'a>,
     content: PageContent,
     last_run: Option<(usize, u32, Affine)>,
+    /// Marked content that is open: indexes into the tags of the page.
+    marks: Vec<u32>,
+    /// Whether the glyphs of the last run that could tell were stretched.
+    stretched: bool,
+    /// What of the page is painted.
+    painted: Painted,
+    clips: Clips,
+    /// Characters that are only seen when something is behind them: first and end.
+    doubts: Vec<(usize, usize, Doubt)>,
+    /// Characters outside the clip: first and end.
+    clipped: Vec<(usize, usize)>,
+    /// Characters outside the page.
+    outside: usize,
 }
 
 impl<'f, 'a> GlyphDevice<'f, 'a> {
-    pub(super) fn new(page: &'a Page<'a>, fonts: &'f mut FontTable<'a>, width: f32, height: f32) -> Self {
+    pub(super) fn new(
+        page: &'a Page<'a>,
+        fonts: &'f mut FontTable<'a>,
+        known: Vec<Tag>,
+        (width, height): (f32, f32),
+    ) -> Self {
         Self {
+            marks: Vec::new(),
             page,
             fonts,
             content: PageContent {
                 width,
                 height,
+                tags: page_tags(known),
                 ..PageContent::default()
             },
             last_run: None,
+            stretched: false,
+            painted: Painted::new(width, height),
+            clips: Clips::default(),
+            doubts: Vec::new(),
+            clipped: Vec::new(),
+            outside: 0,
         }
     }
 
-    pub(super) fn into_content(self) -> PageContent {
+    /// What was drawn, without the text that nobody sees; but a page that has no other keeps it.
+    pub(super) fn into_content(mut self) -> PageContent {
+        let glyphs = &self.content.glyphs;
+        let mut hidden = Hidden {
+            outside: self.outside,
+            ..Hidden::default()
+        };
+        if self.doubts.is_empty() && self.clipped.is_empty() {
+            self.content.unseen = hidden;
+            return self.content;
+        }
+        let mut seen = vec![true; glyphs.len()];
+        let trusts_colours = !has_inks(self.page);
+        for &(first, end, doubt) in &self.doubts {
+            for (seen, glyph) in seen.iter_mut().zip(glyphs).take(end).skip(first) {
+                let (x, y) = middle(glyph.x, glyph.y, glyph.advance, glyph.size, glyph.direction);
+                if self.painted.covers(x, y) || (doubt == Doubt::White && !trusts_colours) {
+                    continue;
+                }
+                *seen = false;
+                let count = usize::from(!is_blank(glyph.ch));
+                match doubt {
+                    Doubt::White => hidden.white += count,
+                    Doubt::Invisible => hidden.invisible += count,
+                }
+            }
+        }
+        for &(first, end) in &self.clipped {
+            for (seen, glyph) in seen.iter_mut().zip(glyphs).take(end).skip(first) {
+                hidden.clipped += usize::from(*seen && !is_blank(glyph.ch));
+                *seen = false;
+            }
+        }
+        let mut others = glyphs.iter().zip(&seen).filter(|(glyph, _)| !is_blank(glyph.ch));
+        hidden.kept = !others.any(|(_, seen)| *seen);
+        if !hidden.kept {
+            let mut seen = seen.into_iter();
+            self.content.glyphs.retain(|_| seen.next().unwrap_or(true));
+        }
+        self.content.unseen = hidden;
         self.content
+    }
+
+    /// Marks the characters from `first` on as clipped.
+    fn clip_glyphs(&mut self, first: usize) {
+        let end = self.content.glyphs.len();
+        match self.clipped.last_mut() {
+            Some(last) if last.1 == first => last.1 = end,
+            _ => self.clipped.push((first, end)),
+        }
+    }
+
+    /// Notes what a path or rectangle covers unless it is white.
+    fn paint(&mut self, bbox: kurbo::Rect, props: &DrawProps<'_>) {
+        let blank = match &props.paint {
+            Paint::Color(colour) => is_white(colour.to_rgba().to_rgba8()),
+            Paint::Pattern(_) => false,
+        };
+        if !blank {
+            self.painted.add([bbox.x0, bbox.y0, bbox.x1, bbox.y1].map(|v| v as f32));
+        }
     }
 
     /// Text that is filled and outlined arrives twice in a row.
@@ -82,6 +173,7 @@ impl<'f, 'a> GlyphDevice<'f, 'a> {
             size: place.size,
             font,
             direction: place.direction,
+            tag: self.marks.last().copied().unwrap_or(NO_TAG),
         };
         text.for_each(|ch| {
             glyph.ch = ch;
@@ -145,92 +237,14 @@ impl<'f, 'a> GlyphDevice<'f, 'a> {
     }
 }
 
-/// The characters of one glyph.
-enum Text<'t> {
-    One(char),
-    Many(&'t str),
-}
-
-impl Text<'_> {
-    fn len(&self) -> usize {
-        match self {
-            Self::One(_) => 1,
-            Self::Many(text) => text.chars().count(),
-        }
-    }
-
-    fn is_right_to_left(&self) -> bool {
-        match self {
-            Self::One(_) => false,
-            Self::Many(text) => text.chars().next().is_some_and(is_right_to_left),
-        }
-    }
-
-    fn for_each(&self, mut f: impl FnMut(char)) {
-        match self {
-            Self::One(ch) => f(*ch),
-            Self::Many(text) => text.chars().for_each(f),
-        }
-    }
-}
-
-/// Where and how large a glyph stands.
-#[derive(Clone, Copy)]
-struct Place {
-    x: f32,
-    y: f32,
-    advance: f32,
-    size: f32,
-    unit: (f32, f32),
-    direction: Direction,
-}
-
-impl Place {
-    /// `matrix` takes glyph space to page space; `width` is the advance in glyph space.
-    fn new(matrix: Affine, width: Option<f32>, vertical: bool) -> Option<Self> {
-        let [a, b, c, d, e, f] = matrix.as_coeffs();
-        let size = c.hypot(d) * UNITS_PER_EM;
-        let along = a.hypot(b);
-        if !(size.is_finite() && along.is_finite() && e.is_finite() && f.is_finite()) || size <= 0.05 || along <= 0.0 {
-            return None;
-        }
-        let (ux, uy) = if vertical { (0.0, 1.0) } else { (a / along, b / along) };
-        let direction = if vertical { Direction::South } else { direction(ux, uy) };
-        let advance = if vertical {
-            size
-        } else {
-            (f64::from(width.unwrap_or(0.0)) * along).clamp(0.0, 4.0 * size)
-        };
-        Some(Self {
-            x: e as f32,
-            y: f as f32,
-            advance: advance as f32,
-            size: size as f32,
-            unit: (ux as f32, uy as f32),
-            direction,
-        })
-    }
-}
-
-/// The quarter of the circle a unit vector points to, if it does within some 6 degrees.
-fn direction(x: f64, y: f64) -> Direction {
-    const NEARLY_ONE: f64 = 0.994;
-    if x > NEARLY_ONE {
-        Direction::East
-    } else if x < -NEARLY_ONE {
-        Direction::West
-    } else if y > NEARLY_ONE {
-        Direction::South
-    } else if y < -NEARLY_ONE {
-        Direction::North
-    } else {
-        Direction::Oblique
-    }
-}
-
 impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
     fn draw_glyph_run(&mut self, run: &GlyphRun<'_, 'a>, props: DrawProps<'a>, mode: &DrawMode) {
         if self.repeats_last_run(run, props.transform) && matches!(mode, DrawMode::Stroke(_)) {
+            // White letters with an outline are seen.
+            let end = self.content.glyphs.len();
+            if doubt(run, &props, mode).is_none() {
+                self.doubts.pop_if(|last| last.1 == end && last.2 == Doubt::White);
+            }
             return;
         }
         if matches!(mode, DrawMode::Invisible) {
@@ -238,14 +252,18 @@ impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
         }
         let vertical = run.writing_mode() == WritingMode::Vertical;
         let (width, height) = (self.content.width, self.content.height);
+        let stretched = is_stretched(run, props.transform).unwrap_or(self.stretched);
+        self.stretched = stretched;
         let mut font = None;
+        let first = self.content.glyphs.len();
         for positioned in run.glyphs() {
             let drawn: &DrawnGlyph<'a> = positioned;
             let (advance, unicode) = match drawn {
                 DrawnGlyph::Outline(glyph) => (glyph.advance_width(), glyph.as_unicode()),
                 DrawnGlyph::Type3(glyph) => (glyph.advance_width(), glyph.as_unicode()),
             };
-            let Some(place) = Place::new(props.transform * positioned.transform(), advance, vertical) else {
+            let matrix = props.transform * positioned.transform();
+            let Some(place) = Place::new(matrix, advance, vertical, stretched) else {
                 continue;
             };
             if place.x < -PAGE_MARGIN - place.size
@@ -253,8 +271,10 @@ impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
                 || place.x > width + PAGE_MARGIN
                 || place.y > height + PAGE_MARGIN + place.size
             {
+                self.outside += usize::from(!is_space(&unicode));
                 continue;
             }
+            let at = self.content.glyphs.len();
             let font = *font.get_or_insert_with(|| match drawn {
                 DrawnGlyph::Outline(glyph) => self.fonts.id(glyph, &|| widths(run), self.page),
                 DrawnGlyph::Type3(_) => 0,
@@ -272,11 +292,20 @@ impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
                     }
                 },
             }
+            let (x, y) = middle(place.x, place.y, place.advance, place.size, place.direction);
+            if self.clips.exclude(x, y) {
+                self.clip_glyphs(at);
+            }
+        }
+        let doubt = doubt(run, &props, mode);
+        if let Some(doubt) = doubt {
+            self.doubts.push((first, self.content.glyphs.len(), doubt));
         }
     }
 
     fn draw_path(&mut self, path: &BezPath, props: DrawProps<'a>, mode: &DrawMode) {
-        self.content.paths += 1;
+        self.content.drawings += path.elements().len();
+        self.paint(props.transform.transform_rect_bbox(path.control_box()), &props);
         if self.content.rules.len() >= MAX_RULES {
             return;
         }
@@ -287,6 +316,7 @@ impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
     }
 
     fn draw_rect(&mut self, rect: &kurbo::Rect, props: DrawProps<'a>, mode: &DrawMode) {
+        self.paint(props.transform.transform_rect_bbox(*rect), &props);
         if self.content.rules.len() >= MAX_RULES {
             return;
         }
@@ -304,15 +334,25 @@ impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
                 }
             }
             // Thin ones are lines; others are backgrounds, whose edges nobody drew.
+            DrawMode::Fill(_) if r.width().min(r.height()) > MAX_RULE_THICKNESS => {
+                if self.content.fills.len() < MAX_RULES && r.area().is_finite() {
+                    self.content.fills.push([r.x0, r.y0, r.x1, r.y1].map(|v| v as f32));
+                }
+            }
             _ => self.push_rule(corners[0], corners[2]),
         }
     }
 
     fn draw_image(&mut self, image: Image<'a, '_>, props: ImageDrawProps<'a>) {
         self.content.has_images = true;
-        let area = kurbo::Rect::new(0.0, 0.0, f64::from(image.width()), f64::from(image.height()));
         let page = kurbo::Rect::new(0.0, 0.0, f64::from(self.content.width), f64::from(self.content.height));
-        let bbox = props.transform.transform_rect_bbox(area).intersect(page);
+        let size = (f64::from(image.width()), f64::from(image.height()));
+        let bbox = props
+            .transform
+            .transform_rect_bbox(kurbo::Rect::from_origin_size((0.0, 0.0), size))
+            .intersect(page);
+        let shown = [bbox.x0, bbox.y0, bbox.x1, bbox.y1].map(|v| v as f32);
+        self.painted.add(shown);
         if bbox.area() > 0.3 * page.area() {
             // The longer sides go together however the image is turned.
             let pixels = f64::from(image.width().max(image.height()));
@@ -320,16 +360,41 @@ impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
             self.content.image_dpi = self.content.image_dpi.max(dpi as f32);
         }
         if self.content.images.len() < MAX_RULES && bbox.area() > 0.0 {
-            self.content
-                .images
-                .push([bbox.x0, bbox.y0, bbox.x1, bbox.y1].map(|v| v as f32));
+            self.content.images.push(shown);
         }
     }
 
-    fn push_clip_path(&mut self, _: &ClipPath) {}
-    fn push_clip_rect(&mut self, _: &kurbo::Rect) {}
+    fn begin_marked_content(&mut self, tag: &[u8], properties: Option<&Dict<'_>>) {
+        let outer = self.marks.last().copied().unwrap_or(NO_TAG);
+        let mcid = properties.and_then(|dict| dict.get::<u32>(MCID));
+        let known = mcid.and_then(|mcid| mcid.checked_add(FIRST_TAG)).filter(|&index| {
+            let tag = self.content.tags.get(index as usize);
+            tag.is_some_and(|tag| *tag != Tag::default())
+        });
+        self.marks.push(match known {
+            Some(index) => index,
+            None if tag == b"Artifact" => ARTIFACT,
+            None => outer,
+        });
+    }
+
+    fn end_marked_content(&mut self) {
+        self.marks.pop();
+    }
+
+    fn push_clip_path(&mut self, clip: &ClipPath) {
+        self.push_clip_rect(&clip.path.control_box());
+    }
+
+    fn push_clip_rect(&mut self, rect: &kurbo::Rect) {
+        self.clips.push([rect.x0, rect.y0, rect.x1, rect.y1].map(|v| v as f32));
+    }
+
+    fn pop_clip(&mut self) {
+        self.clips.pop();
+    }
+
     fn push_transparency_group(&mut self, _: f32, _: Option<SoftMask<'a>>, _: BlendMode) {}
-    fn pop_clip(&mut self) {}
     fn pop_transparency_group(&mut self) {}
 }
 
@@ -352,22 +417,11 @@ impl GlyphDevice<'_, '_> {
     }
 }
 
-/// Codes and widths of the first glyphs of a run.
-fn widths(run: &GlyphRun<'_, '_>) -> Vec<(u32, f32)> {
-    let glyphs = run.glyphs().iter().take(MAX_WIDTHS);
-    glyphs
-        .filter_map(|glyph| {
-            let drawn: &DrawnGlyph<'_> = glyph;
-            match drawn {
-                DrawnGlyph::Outline(outline) => Some((outline.char_code(), outline.advance_width()?)),
-                DrawnGlyph::Type3(_) => None,
-            }
-        })
-        .collect()
-}
-
-fn printable(code: u32) -> Option<char> {
-    matches!(code, 0x20..=0x7E | 0xA0..=0xFF)
-        .then(|| char::from_u32(code))
-        .flatten()
+/// The tags of a page with those that need no structure tree before them.
+fn page_tags(known: Vec<Tag>) -> Vec<Tag> {
+    let artifact = Tag {
+        kind: TagKind::Artifact,
+        element: 0,
+    };
+    [Tag::default(), artifact].into_iter().chain(known).collect()
 }

@@ -1,27 +1,29 @@
 //! A whole document: pages are read one after the other, then judged together.
 
-use docmill_model::metadata::Coordinates;
+use docmill_model::metadata::{Coordinates, Link};
 use docmill_model::settings::Strategy;
-use docmill_model::{Element, ElementType, PageInfo, PageRoute, Route, Warning, WarningCode};
+use docmill_model::{Element, ElementType, PageInfo, Warning, WarningCode};
+use serde_json::{Value, json};
 
+use super::banded::banded_tables;
 use super::block::{Block, blocks};
-use super::engine::{Direction, PageContent, PageSource};
+use super::continued::{Leaf, join_tables};
+use super::engine::{Direction, PageContent, PageSource, Rule, Tag};
 use super::figures::{figures, insert};
 use super::frame::Frame;
 use super::furniture::{Furniture, FurnitureLine, Sheet, take_furniture};
 use super::grid::ruled_tables;
+use super::joined::join_paragraphs;
 use super::links::{LinkedText, linked_texts, links_in};
+use super::lists::set_depths;
 use super::order::read_order;
+use super::report::{report_route, warn_about};
 use super::roles::{Body, BodyCount, Role, roles};
 use super::segment::{Segment, segments};
-use super::table::Table;
+use super::table::{Cell, Table};
+use super::tagged::tagged_tables;
 use crate::context::Context;
 use crate::error::PartitionError;
-
-/// Share of glyphs without Unicode above which a page's text is called incomplete.
-const UNMAPPED_SHARE: f64 = 0.2;
-/// Mean confidence of recognition below which its text may be wrong.
-const DOUBTFUL: f32 = 60.0;
 
 /// A page between reading and output.
 struct Page {
@@ -71,15 +73,33 @@ pub(super) fn partition(source: &mut dyn PageSource, cx: &mut Context) -> Result
         })
         .collect();
     let furniture = take_furniture(&mut sheets, size);
-    let laid_out: Vec<Vec<(Frame, Block)>> = pages.iter_mut().map(lay_out).collect();
+    let mut leaves: Vec<Leaf<'_>> = pages
+        .iter_mut()
+        .filter_map(|page| {
+            let (_, segments) = page.parts.first_mut()?;
+            Some(Leaf {
+                segments,
+                tables: &mut page.tables,
+            })
+        })
+        .collect();
+    join_tables(&mut leaves);
+    let mut laid_out: Vec<Vec<(Frame, Block)>> = pages.iter_mut().map(lay_out).collect();
+    join_paragraphs(&mut laid_out);
     let all: Vec<&Block> = laid_out.iter().flatten().map(|(_, block)| block).collect();
-    let roles = roles(&all, body(&all, count), &source.outline());
+    let on: Vec<usize> = laid_out
+        .iter()
+        .enumerate()
+        .flat_map(|(index, blocks)| std::iter::repeat_n(index, blocks.len()))
+        .collect();
+    let mut roles = roles(&all, &on, body(&all, count), &source.outline());
+    set_depths(&all, &on, &mut roles);
 
     let mut roles = roles.into_iter();
     let last = pages.len().saturating_sub(1);
-    for (index, ((page, blocks), furniture)) in pages.iter().zip(&laid_out).zip(furniture).enumerate() {
-        emit(page, blocks, &mut roles, &furniture, cx)?;
-        if index < last {
+    for (index, (blocks, furniture)) in laid_out.iter().zip(furniture).enumerate() {
+        emit(&pages, index, blocks, &mut roles, &furniture, cx)?;
+        if let Some(page) = pages.get(index).filter(|_| index < last) {
             cx.push(Element::new(ElementType::PageBreak, "").on_page(page.number))?;
         }
     }
@@ -141,9 +161,13 @@ fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
         angle: content.angle,
     };
     if let Some((frame, segments)) = page.parts.first_mut()
-        && frame.is_upright()
+        && frame.direction != Direction::Oblique
     {
-        page.tables = ruled_tables(&content.rules, segments);
+        let (rules, fills) = framed(&content, frame);
+        page.tables = tagged_tables(&content.cells, segments);
+        page.tables.extend(ruled_tables(&rules, segments));
+        page.tables
+            .extend(banded_tables(&rules, &fills, frame.size().1, segments));
         segments.extend(
             page.tables
                 .iter()
@@ -151,13 +175,24 @@ fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
                 .map(|(index, table)| placeholder(index, table)),
         );
     }
-    report(&content, &page, cx);
+    let is_plain = page.tables.is_empty() && page.figures.is_empty();
+    report_route(&content, number, is_plain, cx);
     cx.page_done(PageInfo {
         number,
         width: Some(f64::from(page.width)),
         height: Some(f64::from(page.height)),
     });
     page
+}
+
+/// The rules and shadings of a page as its frame has them.
+fn framed(content: &PageContent, frame: &Frame) -> (Vec<Rule>, Vec<[f32; 4]>) {
+    let rule = |rule: &Rule| {
+        let [x0, y0, x1, y1] = frame.map_box([rule.x0, rule.y0, rule.x1, rule.y1]);
+        Rule { x0, y0, x1, y1 }
+    };
+    let fills = content.fills.iter().map(|bbox| frame.map_box(*bbox));
+    (content.rules.iter().map(rule).collect(), fills.collect())
 }
 
 /// Text recognition gives every word a size of its own; those around the median are made one.
@@ -192,62 +227,8 @@ fn placeholder(index: usize, table: &Table) -> Segment {
         italic: false,
         monospace: false,
         table: Some(index),
+        tag: Tag::default(),
         breaks: Vec::new(),
-    }
-}
-
-/// Says how the page was read.
-fn report(content: &PageContent, page: &Page, cx: &mut Context) {
-    let is_plain = page.tables.is_empty() && page.figures.is_empty();
-    let route = match content.route {
-        Route::Fast if cx.options.strategy != Strategy::Fast && !is_plain => Route::HiRes,
-        route => route,
-    };
-    cx.route(PageRoute {
-        page_number: page.number,
-        route,
-        ms: (content.ms * 10.0).round() / 10.0,
-        confidence: content.recognised.as_ref().map(|said| said.confidence.round()),
-        languages: content
-            .recognised
-            .as_ref()
-            .map_or_else(Vec::new, |said| said.languages.clone()),
-    });
-}
-
-fn warn_about(content: &PageContent, number: u32, cx: &mut Context) {
-    let unmapped = content.unmapped;
-    if let Some(reason) = &content.not_recognised {
-        let what = if content.glyphs.is_empty() {
-            "has no text layer"
-        } else {
-            "has pictures, or text, that only recognition can read"
-        };
-        cx.warn(Warning::on_page(
-            WarningCode::OcrNotDone,
-            number,
-            format!("page {number} {what} and was not recognised: {reason}"),
-        ));
-    }
-    if let Some(said) = &content.recognised
-        && said.confidence < DOUBTFUL
-        && !content.glyphs.is_empty()
-    {
-        cx.warn(Warning::on_page(
-            WarningCode::OcrDoubtful,
-            number,
-            format!(
-                "page {number} was recognised with a mean confidence of {:.0} of 100",
-                said.confidence
-            ),
-        ));
-    }
-    if unmapped as f64 > UNMAPPED_SHARE * content.glyphs.len() as f64 {
-        cx.warn(Warning::on_page(
-            WarningCode::PartUnreadable,
-            number,
-            format!("page {number}: {unmapped} characters have no Unicode value in their fonts and were left out"),
-        ));
     }
 }
 
@@ -282,12 +263,14 @@ fn lay_out(page: &mut Page) -> Vec<(Frame, Block)> {
 }
 
 fn emit(
-    page: &Page,
+    pages: &[Page],
+    index: usize,
     blocks: &[(Frame, Block)],
     roles: &mut dyn Iterator<Item = Role>,
     furniture: &[FurnitureLine],
     cx: &mut Context,
 ) -> Result<(), PartitionError> {
+    let Some(page) = pages.get(index) else { return Ok(()) };
     let first = cx.elements().len();
     let upright = Frame::new(Direction::East, page.width, page.height);
     let frame = blocks.first().map_or(upright, |(frame, _)| *frame);
@@ -296,9 +279,14 @@ fn emit(
         Furniture::Footer => ElementType::Footer,
         Furniture::PageNumber => ElementType::PageNumber,
     };
+    let furniture_element = |item: &FurnitureLine| {
+        let mut element = element(page, &frame, kind(item), &item.line.text, item.line.bbox);
+        element.metadata.links = links_in(&page.links, &[frame.unmap(item.line.bbox)], &element.text);
+        element
+    };
     let is_top = |item: &FurnitureLine| item.line.base * 2.0 < frame.size().1;
     for item in furniture.iter().filter(|item| is_top(item)) {
-        cx.push(element(page, &frame, kind(item), &item.line.text, item.line.bbox))?;
+        cx.push(furniture_element(item))?;
     }
     for (frame, block) in blocks {
         let Some(role) = roles.next() else { break };
@@ -310,13 +298,20 @@ fn emit(
                 element.metadata.text_as_html = Some(table.html());
             }
             element.metadata.table_extraction_method = Some("grid".to_owned());
+            if cx.options.infer_table_structure && cx.options.coordinates {
+                let cells = table.cells.iter().map(|cell| cell_value(cell, frame, page.number));
+                element
+                    .metadata
+                    .extra
+                    .insert("table_as_cells".to_owned(), cells.collect());
+            }
         }
         element.metadata.category_depth = role.depth;
-        element.metadata.links = links_in(&page.links, frame.unmap(block.bbox), &element.text);
+        element.metadata.links = block_links(pages, index, frame, block, &element.text);
         cx.push(element)?;
     }
     for item in furniture.iter().rev().filter(|item| !is_top(item)) {
-        cx.push(element(page, &frame, kind(item), &item.line.text, item.line.bbox))?;
+        cx.push(furniture_element(item))?;
     }
     let images = page
         .figures
@@ -350,9 +345,50 @@ fn slanted(bbox: [f32; 4], page: &Page) -> [f32; 4] {
     ]
 }
 
+/// A cell as `table_as_cells` has it: place and size in the grid, text, and the page and box it has there.
+fn cell_value(cell: &Cell, frame: &Frame, first_page: u32) -> Value {
+    let mut value = json!({
+        "x": cell.column,
+        "y": cell.row,
+        "w": cell.column_span,
+        "h": cell.row_span,
+        "content": cell.text,
+    });
+    if let (Some(bbox), Some(fields)) = (cell.bbox, value.as_object_mut()) {
+        let page = u32::try_from(cell.page)
+            .ok()
+            .and_then(|pages| first_page.checked_add(pages));
+        fields.insert("page_number".to_owned(), json!(page));
+        fields.insert("bbox".to_owned(), json!(rounded(frame.unmap(bbox))));
+    }
+    value
+}
+
+/// A box in hundredths of a point.
+fn rounded(bbox: [f32; 4]) -> [f64; 4] {
+    bbox.map(|v| (f64::from(v) * 100.0).round() / 100.0)
+}
+
+/// The links of a block, which may have parts in several columns or on several pages.
+fn block_links(pages: &[Page], index: usize, frame: &Frame, block: &Block, text: &str) -> Vec<Link> {
+    let whole = [(index, block.bbox)];
+    let places = if block.places.is_empty() {
+        &whole[..]
+    } else {
+        &block.places
+    };
+    let mut links = Vec::new();
+    for parts in places.chunk_by(|a, b| a.0 == b.0) {
+        let page = parts.first().and_then(|(page, _)| pages.get(*page));
+        let boxes: Vec<[f32; 4]> = parts.iter().map(|(_, bbox)| frame.unmap(*bbox)).collect();
+        links.extend(page.map(|page| links_in(&page.links, &boxes, text)).unwrap_or_default());
+    }
+    links
+}
+
 fn element(page: &Page, frame: &Frame, kind: ElementType, text: &str, bbox: [f32; 4]) -> Element {
     let mut element = Element::new(kind, text).on_page(page.number);
-    let bbox = slanted(frame.unmap(bbox), page).map(|v| (f64::from(v) * 100.0).round() / 100.0);
+    let bbox = rounded(slanted(frame.unmap(bbox), page));
     let size = |v: f32| (f64::from(v) * 100.0).round() / 100.0;
     element.metadata.coordinates = Some(Coordinates::from_bbox(bbox, size(page.width), size(page.height)));
     element

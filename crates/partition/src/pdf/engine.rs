@@ -4,6 +4,7 @@
 //! All lengths are PDF points in page space: the page as displayed (crop box and `/Rotate` applied),
 //! origin at its top left, y pointing down.
 
+use super::visibility::Hidden;
 use docmill_model::Route;
 
 /// Stands for a character nobody knows.
@@ -45,6 +46,48 @@ pub(super) struct Glyph {
     pub(super) font: FontId,
     /// Direction of the text.
     pub(super) direction: Direction,
+    /// Index into [`PageContent::tags`].
+    pub(super) tag: u32,
+}
+
+/// What the structure tree of a tagged file says of some text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tag {
+    pub(super) kind: TagKind,
+    /// Number of the element, the same for all text of a paragraph, and 0 for none.
+    pub(super) element: u32,
+}
+
+/// Kinds of structure elements, as far as layout cares.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum TagKind {
+    #[default]
+    None,
+    /// No part of the text: running heads, decoration.
+    Artifact,
+    /// With its level, from 1, where it has one.
+    Heading(Option<u8>),
+    Paragraph,
+    ListItem,
+    Caption,
+    Note,
+    /// Of a table.
+    Cell,
+}
+
+/// A cell of a table as the structure tree has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TaggedCell {
+    /// Number of its element, as in [`Tag::element`].
+    pub(super) element: u32,
+    /// Number of the table's element.
+    pub(super) table: u32,
+    pub(super) row: usize,
+    pub(super) column: usize,
+    pub(super) row_span: usize,
+    pub(super) column_span: usize,
+    /// It heads a row or column.
+    pub(super) header: bool,
 }
 
 /// A font, as far as layout cares.
@@ -84,8 +127,8 @@ impl Rule {
 /// A link annotation.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct LinkArea {
-    /// `[x0, y0, x1, y1]`.
-    pub(super) bbox: [f32; 4],
+    /// `[x0, y0, x1, y1]`, several for a link over several lines; never none.
+    pub(super) boxes: Vec<[f32; 4]>,
     /// Its URI.
     pub(super) url: String,
 }
@@ -105,6 +148,12 @@ pub(super) struct PageContent {
     pub(super) hidden: usize,
     /// Ruling lines.
     pub(super) rules: Vec<Rule>,
+    /// The tags of the glyphs; the first says nothing.
+    pub(super) tags: Vec<Tag>,
+    /// The cells of tables whose rows are on the page.
+    pub(super) cells: Vec<TaggedCell>,
+    /// Filled rectangles that are no lines, `[x0, y0, x1, y1]`: shading.
+    pub(super) fills: Vec<[f32; 4]>,
     /// Links.
     pub(super) links: Vec<LinkArea>,
     /// Whether a raster image is drawn.
@@ -115,8 +164,12 @@ pub(super) struct PageContent {
     pub(super) image_dpi: f32,
     /// Milliseconds it took to read the page.
     pub(super) ms: f64,
-    /// Number of paths that are drawn.
-    pub(super) paths: usize,
+    /// Number of content streams that could not be decoded.
+    pub(super) lost_parts: usize,
+    /// Number of points and curves of the paths drawn.
+    pub(super) drawings: usize,
+    /// Characters that are not seen; unless they are all there is, they are not among the glyphs.
+    pub(super) unseen: Hidden,
     /// Angle by which the page was straightened before its text was placed, in radians, clockwise.
     pub(super) angle: f32,
     /// How it was read.

@@ -255,8 +255,19 @@ fn styled(name: String) -> Font {
     Font {
         bold,
         italic: has(&["italic", "oblique", "-ital", "slanted"]) || lower.starts_with("cmti"),
-        monospace: has(&["courier", "mono", "consol", "typewriter", "menlo", "inconsolata"])
-            || lower.starts_with("cmtt"),
+        monospace: has(&[
+            "courier",
+            "mono",
+            "consol",
+            "typewriter",
+            "menlo",
+            "inconsolata",
+            "lettergothic",
+            "letter gothic",
+            "andale",
+            "prestige",
+            "fixed",
+        ]) || lower.starts_with("cmtt"),
         dingbats: has(&["wingdings", "webdings"]),
         name,
     }

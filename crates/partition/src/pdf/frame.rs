@@ -39,15 +39,17 @@ impl Frame {
         }
     }
 
+    /// The frame box of a box of the page.
+    pub(super) fn map_box(&self, [x0, y0, x1, y1]: [f32; 4]) -> [f32; 4] {
+        let ((ax, ay), (bx, by)) = (self.map(x0, y0), self.map(x1, y1));
+        [ax.min(bx), ay.min(by), ax.max(bx), ay.max(by)]
+    }
+
     /// Size of the page in this frame.
     pub(super) fn size(&self) -> (f32, f32) {
         match self.direction {
             Direction::South | Direction::North => (self.height, self.width),
             _ => (self.width, self.height),
         }
-    }
-
-    pub(super) fn is_upright(&self) -> bool {
-        self.direction == Direction::East
     }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use super::edges::edge_lines;
+use super::engine::TagKind;
 use super::line::{Line, lines};
 use super::segment::Segment;
 
@@ -11,6 +13,16 @@ const ZONE: f32 = 0.13;
 const MAX_LINES: usize = 5;
 /// How far the same line may stand from where it stands on other pages, in points.
 const DRIFT: f32 = 8.0;
+
+/// Ratios to the size of the text: a running head above the first stands on most pages; above the second
+/// it is the title of its page.
+const LARGE: f32 = 1.12;
+const TITLE: f32 = 1.3;
+
+/// Lines at one edge of a page that are furniture because the structure leaves them out.
+const MAX_ARTIFACTS: usize = 3;
+/// Documents of at most this many pages may show running heads once only.
+const UNREPEATED: usize = 2;
 
 /// What kind of furniture a line is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,32 +60,56 @@ struct Candidate {
 pub(super) fn take_furniture(sheets: &mut [Sheet<'_>], body_size: f32) -> Vec<Vec<FurnitureLine>> {
     let candidates = candidates(sheets);
     let repeated = repeated(&candidates, sheets.len(), body_size);
+    // Whole blocks of text outside the structure are text all the same.
+    let mut artifacts: HashMap<(usize, bool), usize> = HashMap::new();
+    for candidate in candidates.iter().filter(|c| c.line.tag.kind == TagKind::Artifact) {
+        *artifacts.entry((candidate.page, candidate.bottom)).or_default() += 1;
+    }
     let mut found: Vec<Vec<FurnitureLine>> = sheets.iter().map(|_| Vec::new()).collect();
     for (candidate, repeated) in candidates.into_iter().zip(repeated) {
-        let number = is_page_number(&candidate.line.text);
-        if !(repeated || (number && candidate.rank == 0)) {
+        let text = &candidate.line.text;
+        // Alone, a number is the page's when it is not set as a heading is.
+        let number = is_page_number(text) && candidate.line.size < 1.3 * body_size && !is_ordinal(text);
+        let artifact = candidate.line.tag.kind == TagKind::Artifact
+            && artifacts
+                .get(&(candidate.page, candidate.bottom))
+                .is_some_and(|&lines| lines <= MAX_ARTIFACTS);
+        if !(repeated || artifact || (number && candidate.rank == 0)) {
             continue;
         }
-        let kind = match (number, candidate.bottom) {
-            (true, _) => Furniture::PageNumber,
-            (false, false) => Furniture::Header,
-            (false, true) => Furniture::Footer,
-        };
-        let bbox = candidate.line.bbox;
-        if let Some(sheet) = sheets.get_mut(candidate.page) {
-            sheet.segments.retain(|s| {
-                s.table.is_some()
-                    || !(s.base >= bbox[1] && s.base <= bbox[3] && s.x0 >= bbox[0] - 0.1 && s.x1 <= bbox[2] + 0.1)
-            });
+        if let (Some(sheet), Some(list)) = (sheets.get_mut(candidate.page), found.get_mut(candidate.page)) {
+            take(sheet, candidate.line, candidate.bottom, list);
         }
-        if let Some(list) = found.get_mut(candidate.page) {
-            list.push(FurnitureLine {
-                kind,
-                line: candidate.line,
-            });
+    }
+    if sheets.len() <= UNREPEATED {
+        for (sheet, list) in sheets.iter_mut().zip(&mut found) {
+            for bottom in [false, true] {
+                for line in edge_lines(sheet.segments, sheet.height, bottom, body_size) {
+                    take(sheet, line, bottom, list);
+                }
+            }
         }
     }
     found
+}
+
+/// Moves a line from the page to its furniture.
+fn take(sheet: &mut Sheet<'_>, line: Line, bottom: bool, list: &mut Vec<FurnitureLine>) {
+    let kind = match (is_page_number(&line.text), bottom) {
+        (true, _) => Furniture::PageNumber,
+        (false, false) => Furniture::Header,
+        (false, true) => Furniture::Footer,
+    };
+    let bbox = line.bbox;
+    sheet.segments.retain(|s| {
+        s.table.is_some() || !(s.base >= bbox[1] && s.base <= bbox[3] && s.x0 >= bbox[0] - 0.1 && s.x1 <= bbox[2] + 0.1)
+    });
+    list.push(FurnitureLine { kind, line });
+}
+
+/// `III.`: a number that heads a part of the text.
+fn is_ordinal(text: &str) -> bool {
+    text.ends_with('.') && text.starts_with(|ch: char| ch.is_ascii_alphabetic())
 }
 
 fn candidates(sheets: &[Sheet<'_>]) -> Vec<Candidate> {
@@ -157,11 +193,14 @@ fn repeated(candidates: &[Candidate], pages: usize, body_size: f32) -> Vec<bool>
             on.sort_unstable();
             on.dedup();
             // Slides repeat their large titles now and then; a running head is small or everywhere.
-            let large = cluster
-                .iter()
-                .filter_map(|&i| candidates.get(i))
-                .any(|c| c.line.size > 1.12 * body_size);
-            if on.len() >= least && (!large || on.len() * 2 > pages) {
+            let sizes = cluster.iter().filter_map(|&i| candidates.get(i)).map(|c| c.line.size);
+            let largest = sizes.fold(0.0, f32::max) / body_size;
+            let enough = match largest {
+                ..=LARGE => true,
+                ..=TITLE => on.len() * 2 > pages,
+                _ => false,
+            };
+            if on.len() >= least && enough {
                 for &i in cluster {
                     if let Some(flag) = repeated.get_mut(i) {
                         *flag = true;

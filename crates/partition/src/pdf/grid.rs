@@ -23,10 +23,10 @@ const MAX_CELLS: usize = 100_000;
 
 /// A line by its fixed and its running coordinate.
 #[derive(Clone, Copy, Debug)]
-struct Stroke {
-    at: f32,
-    from: f32,
-    to: f32,
+pub(super) struct Stroke {
+    pub(super) at: f32,
+    pub(super) from: f32,
+    pub(super) to: f32,
 }
 
 /// Finds the ruled tables of a page and takes their text out of `segments`.
@@ -54,7 +54,7 @@ pub(super) fn ruled_tables(rules: &[Rule], segments: &mut Vec<Segment>) -> Vec<T
 }
 
 /// Joins pieces of one line, as dashes and cell borders draw them.
-fn strokes(pieces: impl Iterator<Item = Stroke>) -> Vec<Stroke> {
+pub(super) fn strokes(pieces: impl Iterator<Item = Stroke>) -> Vec<Stroke> {
     let mut pieces: Vec<Stroke> = pieces.collect();
     pieces.sort_by(|a, b| a.at.total_cmp(&b.at));
     // Snap positions first, so that pieces of one line sort together.
@@ -222,6 +222,16 @@ impl Grid {
         self.owner.get(r * self.columns() + c).copied()
     }
 
+    /// The box of the cells from one elementary cell to another.
+    fn area(&self, row: usize, column: usize, last_row: usize, last_column: usize) -> Option<[f32; 4]> {
+        Some([
+            *self.xs.get(column)?,
+            *self.ys.get(row)?,
+            *self.xs.get(last_column + 1)?,
+            *self.ys.get(last_row + 1)?,
+        ])
+    }
+
     fn bbox(&self) -> [f32; 4] {
         let end = |v: &[f32]| v.last().copied().unwrap_or(0.0);
         let start = |v: &[f32]| v.first().copied().unwrap_or(0.0);
@@ -333,6 +343,7 @@ fn fill(grid: &Grid, segments: &mut Vec<Segment>) -> Option<Table> {
         columns,
         cells: Vec::new(),
         bbox: grid.bbox(),
+        separators: grid.xs.get(1..columns).unwrap_or_default().to_vec(),
     };
     for owner in owners {
         let span = |index: usize| (index / columns, index % columns);
@@ -360,6 +371,8 @@ fn fill(grid: &Grid, segments: &mut Vec<Segment>) -> Option<Table> {
             column_span: last_column - column + 1,
             text,
             bold,
+            bbox: grid.area(row, column, last_row, last_column),
+            page: 0,
         });
     }
     segments.retain(|segment| place(segment).is_none());

@@ -1,8 +1,10 @@
 //! The engine behind [`PageSource`]: the `hayro` crates.
 
+use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use hayro_interpret::hayro_syntax::content::TypedIter;
 use hayro_interpret::hayro_syntax::content::ops::TypedInstruction;
 use hayro_interpret::hayro_syntax::object::dict::keys::{
     A, ANNOTS, CONTENTS, FIRST, NEXT, OUTLINES, RECT, SUBTYPE, TITLE, URI,
@@ -16,6 +18,10 @@ use hayro_interpret::{Context, InterpreterCache, InterpreterSettings, RenderCont
 use super::device::GlyphDevice;
 use super::engine::{Font, FontId, LinkArea, OutlineEntry, PageContent, PageSource, Unreadable};
 use super::fonts::FontTable;
+use super::forms::add_values;
+use super::repair::{relist, stated_pages, with_stub};
+use super::structure::Structure;
+use super::text::text_string;
 use crate::error::PartitionError;
 
 /// Entries of an outline that are read; more serve nobody.
@@ -24,11 +30,68 @@ const MAX_OUTLINE_ENTRIES: usize = 20_000;
 const MAX_OUTLINE_DEPTH: usize = 32;
 /// Unknown operators at the start of a content stream that are forgiven.
 const MAX_OPERATORS_TRIED: usize = 1000;
+/// Quadrilaterals of one link.
+const MAX_QUADS: usize = 64;
 /// Link annotations read per page.
 const MAX_LINKS: usize = 10_000;
 
+/// An opened file.
+pub(super) struct Opened {
+    pub(super) pdf: Pdf,
+    /// What is wrong with it as a whole, for people.
+    pub(super) faults: Vec<String>,
+}
+
 /// Opens a file, repairing it where possible.
-pub(super) fn open(bytes: &Arc<Vec<u8>>, password: Option<&str>) -> Result<Pdf, PartitionError> {
+pub(super) fn open(bytes: &Arc<Vec<u8>>, password: Option<&str>) -> Result<Opened, PartitionError> {
+    let first = load(bytes, password);
+    let stated = first.as_ref().ok().and_then(stated_pages).unwrap_or(0);
+    let count = first.as_ref().map_or(0, |pdf| pdf.pages().len());
+    if count > 0 && count >= stated {
+        return first.map(|pdf| Opened {
+            pdf,
+            faults: Vec::new(),
+        });
+    }
+    let damaged = matches!(first, Err(PartitionError::Corrupt { .. }) | Ok(_));
+    let relisted = damaged.then(|| relisted(bytes, first.as_ref().ok())).flatten();
+    let mut faults = Vec::new();
+    let pdf = match (relisted, first) {
+        (Some(pdf), _) if pdf.pages().len() > count => {
+            faults.push("its list of pages is damaged; pages were searched for and may be out of order".to_owned());
+            pdf
+        }
+        (_, first) => first?,
+    };
+    let count = pdf.pages().len();
+    if count == 0 {
+        let reason = match stated {
+            0 => "it has no pages".to_owned(),
+            stated => format!("it states {stated} pages but has none that can be found"),
+        };
+        return Err(PartitionError::corrupt("PDF", reason));
+    }
+    if stated > count {
+        faults.push(format!("the file states {stated} pages; only {count} were found"));
+    }
+    Ok(Opened { pdf, faults })
+}
+
+/// The file with the pages that searching it finds; `pdf` is the file as it was opened, if it was.
+fn relisted(bytes: &Arc<Vec<u8>>, pdf: Option<&Pdf>) -> Option<Pdf> {
+    let search = |pdf: &Pdf| {
+        catch_unwind(AssertUnwindSafe(|| relist(bytes, pdf)))
+            .ok()
+            .flatten()
+            .and_then(|bytes| load(&bytes, None).ok())
+    };
+    match pdf {
+        Some(pdf) => search(pdf),
+        None => search(&load(&with_stub(bytes)?, None).ok()?),
+    }
+}
+
+fn load(bytes: &Arc<Vec<u8>>, password: Option<&str>) -> Result<Pdf, PartitionError> {
     let result = catch_unwind(AssertUnwindSafe(|| {
         Pdf::new_with_password(bytes.clone(), password.unwrap_or_default())
     }));
@@ -42,7 +105,10 @@ pub(super) fn open(bytes: &Arc<Vec<u8>>, password: Option<&str>) -> Result<Pdf, 
             })
         }
         Ok(Err(LoadPdfError::Decryption(error))) => Err(PartitionError::corrupt("PDF", encryption_fault(error))),
-        Ok(Err(LoadPdfError::Invalid)) => Err(PartitionError::corrupt("PDF", "it has no usable page tree")),
+        Ok(Err(LoadPdfError::Invalid)) => Err(PartitionError::corrupt(
+            "PDF",
+            "neither a list of pages nor a page can be found in it; it may be cut short",
+        )),
         Err(_) => Err(PartitionError::corrupt("PDF", "its structure cannot be followed")),
     }
 }
@@ -63,6 +129,7 @@ pub(super) struct HayroSource<'a> {
     cache: InterpreterCache<'a>,
     settings: InterpreterSettings,
     fonts: FontTable<'a>,
+    structure: Option<Structure<'a>>,
 }
 
 impl<'a> HayroSource<'a> {
@@ -73,6 +140,7 @@ impl<'a> HayroSource<'a> {
             cache: InterpreterCache::new(),
             fonts: FontTable::new(&settings),
             settings,
+            structure: catch_unwind(AssertUnwindSafe(|| Structure::open(pdf))).unwrap_or_default(),
         }
     }
 }
@@ -121,16 +189,19 @@ impl PageSource for HayroSource<'_> {
 
 impl<'a> HayroSource<'a> {
     fn interpret(&mut self, page: &'a Page<'a>) -> Result<PageContent, Unreadable> {
-        if page.page_stream().is_none() && page.raw().contains_key(CONTENTS) {
-            return Err(Unreadable("its content stream cannot be decoded"));
-        }
+        let drawn = Drawn::of(page)?;
         let (width, height) = page.render_dimensions();
         let transform = Affine::new(page.initial_transform(true).as_coeffs());
         let bbox = kurbo::Rect::new(0.0, 0.0, f64::from(width), f64::from(height));
-        let mut device = GlyphDevice::new(page, &mut self.fonts, width, height);
+        let tags = self.structure.as_mut().map(|structure| structure.tags(page));
+        let cells = match (&mut self.structure, &tags) {
+            (Some(structure), Some(tags)) => structure.cells(tags),
+            _ => Vec::new(),
+        };
+        let mut device = GlyphDevice::new(page, &mut self.fonts, tags.unwrap_or_default(), (width, height));
         let context = |settings| Context::new(transform, bbox, &self.cache, self.pdf.xref(), settings);
         interpret(
-            page.typed_operations(),
+            TypedIter::new(&drawn.operators),
             &without_colours(page.resources()),
             &mut context(self.settings.clone()),
             &mut device,
@@ -143,12 +214,62 @@ impl<'a> HayroSource<'a> {
             interpret_page(page, &mut context(settings), &mut device);
         }
         let mut content = device.into_content();
-        let blank = content.glyphs.is_empty() && content.rules.is_empty() && !content.has_images && content.paths == 0;
+        let blank =
+            content.glyphs.is_empty() && content.rules.is_empty() && !content.has_images && content.drawings == 0;
         if blank && is_garbled(page) {
             return Err(Unreadable("its content stream holds no drawing operators"));
         }
+        if page.raw().contains_key(ANNOTS) {
+            add_values(page, transform, &mut content);
+        }
+        content.cells = cells;
+        content.lost_parts = drawn.lost;
         content.links = links(page, transform);
         Ok(content)
+    }
+}
+
+/// The content streams of a page, one after the other.
+struct Drawn<'p> {
+    operators: Cow<'p, [u8]>,
+    /// Number of streams that cannot be decoded.
+    lost: usize,
+}
+
+impl<'p> Drawn<'p> {
+    fn of(page: &'p Page<'_>) -> Result<Self, Unreadable> {
+        let raw = page.raw();
+        let Some(parts) = raw.get::<Array<'_>>(CONTENTS) else {
+            return match page.page_stream() {
+                Some(operators) => Ok(Self {
+                    operators: Cow::Borrowed(operators),
+                    lost: 0,
+                }),
+                None if raw.contains_key(CONTENTS) => Err(Unreadable("its content stream cannot be decoded")),
+                None => Ok(Self {
+                    operators: Cow::default(),
+                    lost: 0,
+                }),
+            };
+        };
+        let stated = parts.raw_iter().count();
+        let (mut operators, mut decoded) = (Vec::new(), 0);
+        for part in parts.iter::<Stream<'_>>() {
+            if let Ok(data) = part.decoded_data() {
+                // The decoder gives what comes before an error, which may be nothing.
+                decoded += usize::from(!data.is_empty() || part.raw_data().trim_ascii().is_empty());
+                operators.extend_from_slice(&data);
+                // An operator does not go on in the next stream.
+                operators.push(b' ');
+            }
+        }
+        if decoded == 0 && stated > 0 {
+            return Err(Unreadable("its content streams cannot be decoded"));
+        }
+        Ok(Self {
+            operators: Cow::Owned(operators),
+            lost: stated - decoded,
+        })
     }
 }
 
@@ -192,6 +313,10 @@ fn links(page: &Page<'_>, transform: Affine) -> Vec<LinkArea> {
     let Some(annotations) = page.raw().get::<Array<'_>>(ANNOTS) else {
         return Vec::new();
     };
+    let place = |rect: kurbo::Rect| {
+        let bbox = transform.transform_rect_bbox(rect);
+        [bbox.x0, bbox.y0, bbox.x1, bbox.y1].map(|v| v as f32)
+    };
     annotations
         .iter::<Dict<'_>>()
         .take(MAX_LINKS)
@@ -201,13 +326,42 @@ fn links(page: &Page<'_>, transform: Affine) -> Vec<LinkArea> {
             }
             let uri = annotation.get::<Dict<'_>>(A)?.get::<PdfString<'_>>(URI)?;
             let rect = annotation.get::<Rect>(RECT)?;
-            let bbox = transform.transform_rect_bbox(kurbo::Rect::new(rect.x0, rect.y0, rect.x1, rect.y1));
+            let rect = kurbo::Rect::new(rect.x0, rect.y0, rect.x1, rect.y1);
+            // A link over the end of a line has one quadrilateral per line.
+            let mut boxes: Vec<[f32; 4]> = quads(&annotation, rect).into_iter().map(place).collect();
+            if boxes.is_empty() {
+                boxes.push(place(rect));
+            }
             Some(LinkArea {
-                bbox: [bbox.x0 as f32, bbox.y0 as f32, bbox.x1 as f32, bbox.y1 as f32],
+                boxes,
                 url: text_string(uri.as_bytes()),
             })
         })
         .collect()
+}
+
+/// The quadrilaterals of an annotation, if all of them lie within its rectangle as they have to.
+fn quads(annotation: &Dict<'_>, rect: kurbo::Rect) -> Vec<kurbo::Rect> {
+    let Some(points) = annotation.get::<Array<'_>>(b"QuadPoints") else {
+        return Vec::new();
+    };
+    let points: Vec<f32> = points.iter::<f32>().take(8 * MAX_QUADS).collect();
+    let area = rect.abs().inflate(1.0, 1.0);
+    let boxes: Vec<kurbo::Rect> = points
+        .chunks_exact(8)
+        .map(|quad| {
+            let corners = quad.chunks_exact(2).filter_map(|pair| match pair {
+                [x, y] => Some(kurbo::Point::new(f64::from(*x), f64::from(*y))),
+                _ => None,
+            });
+            corners
+                .map(|corner| kurbo::Rect::from_points(corner, corner))
+                .reduce(|a, b| a.union(b))
+                .unwrap_or_default()
+        })
+        .collect();
+    let inside = boxes.iter().all(|quad| area.contains_rect(*quad) && quad.area() > 0.0);
+    if inside { boxes } else { Vec::new() }
 }
 
 /// Walks the outline tree depth first. Siblings form a linked list that a hostile file can close to
@@ -250,24 +404,4 @@ fn read_outline(pdf: &Pdf) -> Vec<OutlineEntry> {
     }
     entries.retain(|entry| !entry.title.trim().is_empty());
     entries
-}
-
-/// Decodes a PDF text string: UTF-16 or UTF-8 with a byte order mark, else PDFDocEncoding, of which
-/// the Latin-1 part is enough here.
-fn text_string(bytes: &[u8]) -> String {
-    let utf16 = |rest: &[u8], read: fn([u8; 2]) -> u16| {
-        let units = rest.chunks_exact(2).map(|pair| read([pair[0], pair[1]]));
-        char::decode_utf16(units)
-            .map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
-            .collect()
-    };
-    match bytes {
-        [0xFE, 0xFF, rest @ ..] => utf16(rest, u16::from_be_bytes),
-        [0xFF, 0xFE, rest @ ..] => utf16(rest, u16::from_le_bytes),
-        [0xEF, 0xBB, 0xBF, rest @ ..] => String::from_utf8_lossy(rest).into_owned(),
-        _ => match std::str::from_utf8(bytes) {
-            Ok(text) => text.to_owned(),
-            Err(_) => bytes.iter().map(|&b| char::from(b)).collect(),
-        },
-    }
 }

@@ -1,5 +1,6 @@
 //! Segments to lines.
 
+use super::engine::Tag;
 use super::segment::{Segment, same_line};
 use super::spacing::Break;
 use super::text::{bullet_length, is_marker};
@@ -26,6 +27,8 @@ pub(super) struct Line {
     pub(super) parts: Vec<Part>,
     /// Number of parts that wide gaps separate.
     pub(super) cells: usize,
+    /// What the file's structure says it is.
+    pub(super) tag: Tag,
     /// Stands for a table of the page.
     pub(super) table: Option<usize>,
 }
@@ -113,6 +116,7 @@ fn line(row: Vec<Segment>) -> Option<Line> {
         monospace: main.monospace,
         parts: Vec::new(),
         cells: 0,
+        tag: main.tag,
         table: main.table,
     };
     let total: usize = row.iter().map(|segment| segment.text.len()).sum();

@@ -17,8 +17,8 @@ const MEANINGLESS: f64 = 0.2;
 const COVERED: f32 = 0.5;
 /// Characters over the pictures of such a page from which its text layer is taken to be theirs.
 const CAPTIONED: usize = 60;
-/// Paths on a page without text from which they may be letters.
-const MANY_PATHS: usize = 60;
+/// Points and curves of a drawing from which on a page without text it may be letters, and no blank form.
+const MANY_DRAWINGS: usize = 60;
 /// Pages handed to the readers at once, for each of them.
 const PAGES_PER_READER: usize = 3;
 /// Readers at most; each holds a page's picture several times.
@@ -48,7 +48,7 @@ pub(super) fn need(content: &PageContent, strategy: Strategy) -> Need {
         meaningless += usize::from(is_meaningless(glyph.ch));
     }
     if count == 0 {
-        let drawn = content.has_images || content.paths + content.rules.len() > MANY_PATHS;
+        let drawn = content.has_images || content.drawings > MANY_DRAWINGS;
         return if drawn { Need::Whole } else { Need::Nothing };
     }
     if meaningless as f64 > MEANINGLESS * count as f64 {
@@ -225,9 +225,9 @@ mod tests {
     fn a_picture_or_outlines_without_text_need_everything() {
         let mut page = typeset(&[]);
         assert_eq!(need(&page, Strategy::Auto), Need::Nothing);
-        page.paths = 500;
+        page.drawings = 500;
         assert_eq!(need(&page, Strategy::HiRes), Need::Whole);
-        page.paths = 0;
+        page.drawings = 0;
         page.has_images = true;
         assert_eq!(need(&page, Strategy::Auto), Need::Whole);
     }

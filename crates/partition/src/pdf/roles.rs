@@ -1,19 +1,20 @@
 //! What kind of element a block is, judged by its font against the rest of the document.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use docmill_model::ElementType;
 
 use super::block::Block;
-use super::engine::OutlineEntry;
+use super::engine::{OutlineEntry, TagKind};
+use super::levels::{Bookmarks, depths, number_depth};
 use super::script::is_unspaced;
-use super::text::Marker;
+use super::text::{Marker, is_date};
 use crate::classify::classify;
 
 /// How much larger than the body a heading is.
 const LARGER: f32 = 1.13;
-/// Depths given to headings: 0 to this.
-const MAX_DEPTH: u32 = 5;
+/// Longest text, in bytes, that a tag makes a heading.
+const MAX_TAGGED_HEADING: usize = 400;
 
 /// Kind, text and heading depth of one block.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,13 +94,14 @@ impl BodyCount {
     }
 }
 
-/// Decides on all blocks of a document, given in reading order.
-pub(super) fn roles(blocks: &[&Block], body: Body, outline: &[OutlineEntry]) -> Vec<Role> {
+/// Decides on all blocks of a document, given in reading order with the index of their pages.
+pub(super) fn roles(blocks: &[&Block], pages: &[usize], body: Body, outline: &[OutlineEntry]) -> Vec<Role> {
     let bookmarks = Bookmarks::new(outline);
-    let evidence: Vec<Evidence> = blocks
+    let mut evidence: Vec<Evidence> = blocks
         .iter()
         .map(|block| {
-            let marked = bookmarks.depth(&block.text).is_some() && block.lines <= 4 && !block.tabular;
+            let row = block.table.is_some() || (block.tabular && block.lines > 1);
+            let marked = bookmarks.depth(&block.text).is_some() && block.lines <= 4 && !row && !block.leaders;
             if marked {
                 Evidence::Strong
             } else {
@@ -107,13 +109,15 @@ pub(super) fn roles(blocks: &[&Block], body: Body, outline: &[OutlineEntry]) -> 
             }
         })
         .collect();
+    judge_by_what_follows(blocks, &mut evidence, body, &bookmarks);
+    judge_by_tags(blocks, &mut evidence, &bookmarks);
     // Capitals alone make headings only where nothing else does, as in typewritten documents.
     let strong = evidence.iter().filter(|&&e| e == Evidence::Strong).count();
     let headings: Vec<bool> = evidence
         .iter()
         .map(|&e| e == Evidence::Strong || (e == Evidence::Weak && strong <= 1))
         .collect();
-    let depths = depths(blocks, &headings, &bookmarks);
+    let depths = depths(blocks, pages, &headings, &bookmarks);
     blocks
         .iter()
         .zip(headings.iter().zip(depths))
@@ -130,6 +134,86 @@ pub(super) fn roles(blocks: &[&Block], body: Body, outline: &[OutlineEntry]) -> 
         .collect()
 }
 
+/// Blocks tagged as headings are headings. Where the structure has several, covers nearly all text and
+/// says of a block that it is something else, that block is none.
+fn judge_by_tags(blocks: &[&Block], evidence: &mut [Evidence], bookmarks: &Bookmarks) {
+    let text = || blocks.iter().filter(|block| block.table.is_none());
+    let chars = |blocks: &mut dyn Iterator<Item = &&Block>| blocks.map(|block| block.text.len()).sum::<usize>();
+    let tagged = chars(&mut text().filter(|block| block.tag != TagKind::None));
+    let headings = text().filter(|block| matches!(block.tag, TagKind::Heading(_))).count();
+    let trusted = headings >= 2 && headings * 2 < text().count().max(4) && tagged * 10 > chars(&mut text()) * 9;
+    for (block, evidence) in blocks.iter().zip(evidence) {
+        match block.tag {
+            TagKind::Heading(_) if block.text.len() <= MAX_TAGGED_HEADING && block.table.is_none() => {
+                *evidence = Evidence::Strong;
+            }
+            TagKind::Paragraph | TagKind::ListItem | TagKind::Caption | TagKind::Note
+                if trusted && bookmarks.depth(&block.text).is_none() =>
+            {
+                *evidence = Evidence::None;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What a block is can depend on the next: a label in the type of the text it stands before is no
+/// heading, and a large number above a heading is a part of it.
+fn judge_by_what_follows(blocks: &[&Block], evidence: &mut [Evidence], body: Body, bookmarks: &Bookmarks) {
+    for index in (0..blocks.len().saturating_sub(1)).rev() {
+        let (Some(block), Some(next)) = (blocks.get(index), blocks.get(index + 1)) else {
+            continue;
+        };
+        let followed_by = evidence.get(index + 1).copied().unwrap_or(Evidence::None);
+        let Some(slot) = evidence.get_mut(index) else { continue };
+        let label = block.text.ends_with(':')
+            && followed_by == Evidence::None
+            && block.size < 1.05 * next.size
+            && bookmarks.depth(&block.text).is_none();
+        let numeral = block.size >= 1.3 * body.size
+            && block.lines == 1
+            && block.text.len() <= 4
+            && block.text.bytes().all(|b| b.is_ascii_digit());
+        let set_off = block.italic && !next.italic && *slot == Evidence::None && is_italic_heading(block, next);
+        let heads = numeral && followed_by == Evidence::Strong && next.size <= block.size * 1.02;
+        if label {
+            *slot = Evidence::None;
+        } else if set_off || heads {
+            *slot = Evidence::Strong;
+        }
+    }
+}
+
+/// A short line in italics, its words with capitals, right above a paragraph that is set upright in the
+/// same size and begins at the same margin.
+fn is_italic_heading(block: &Block, next: &Block) -> bool {
+    let words: Vec<&str> = block.text.split_whitespace().collect();
+    let capitals = words.iter().filter(|word| word.starts_with(char::is_uppercase)).count();
+    let plain = |block: &Block| block.table.is_none() && !block.tabular && block.marker.is_none();
+    plain(block)
+        && plain(next)
+        && block.lines == 1
+        && (2..=10).contains(&words.len())
+        && capitals * 3 >= words.len() * 2
+        && block.text.starts_with(char::is_uppercase)
+        && block.text.ends_with(char::is_alphabetic)
+        && !is_caption(&block.text)
+        && next.lines >= 2
+        && next.text.starts_with(char::is_uppercase)
+        && (0.95..1.05).contains(&(block.size / next.size))
+        && (block.bbox[0] - next.bbox[0]).abs() < 2.0 * block.size
+        && (0.0..2.0 * block.size).contains(&(next.bbox[1] - block.bbox[3]))
+}
+
+/// Whether a block is made of rows of cells. A section number set apart from its heading is no cell, unless
+/// the number of a page follows as in a table of contents.
+fn is_row(block: &Block) -> bool {
+    let last = block.text.rsplit(' ').next().unwrap_or_default();
+    let entry = last.bytes().all(|b| b.is_ascii_digit());
+    let numbered = block.lines == 1 && !entry && number_depth(&block.text).is_some();
+    block.table.is_some() || (block.tabular && !numbered)
+}
+
 /// How much speaks for a heading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Evidence {
@@ -144,12 +228,7 @@ fn heading_evidence(block: &Block, body: Body) -> Evidence {
     let letters = text.chars().filter(|ch| ch.is_alphabetic()).count();
     let visible = text.chars().filter(|ch| !ch.is_whitespace()).count();
     let words = text.split_whitespace().count();
-    if block.tabular
-        || block.table.is_some()
-        || block.marker == Some(Marker::Bullet)
-        || letters < 2
-        || letters * 2 < visible
-    {
+    if is_row(block) || block.leaders || block.marker == Some(Marker::Bullet) || letters < 2 || letters * 2 < visible {
         return Evidence::None;
     }
     let ratio = block.size / body.size;
@@ -161,7 +240,14 @@ fn heading_evidence(block: &Block, body: Body) -> Evidence {
     if text.ends_with([',', ';']) || (text.ends_with(':') && !larger) || is_caption(text) {
         return Evidence::None;
     }
+    if is_date(text) {
+        return Evidence::None;
+    }
     if (block.monospace && !body.monospace && ratio < 1.3) || (words == 1 && text.contains('@')) {
+        return Evidence::None;
+    }
+    // The middle of a sentence.
+    if text.starts_with(char::is_lowercase) && ratio < 1.5 {
         return Evidence::None;
     }
     let sentence = text.ends_with(['.', '。']) && (words > 3 || text.starts_with(char::is_lowercase));
@@ -169,7 +255,10 @@ fn heading_evidence(block: &Block, body: Body) -> Evidence {
         return Evidence::None;
     }
     let bold = block.bold && !body.bold && ratio >= 0.9 && words <= 24;
+    // Programs shout too.
+    let code = text.contains(['_', '=', '<', '{', ';']);
     let caps = letters >= 4
+        && !code
         && words <= 10
         && ratio >= 0.95
         && !text.chars().any(char::is_lowercase)
@@ -181,144 +270,6 @@ fn heading_evidence(block: &Block, body: Body) -> Evidence {
         Evidence::Weak
     } else {
         Evidence::None
-    }
-}
-
-/// Levels of a dotted section number at the start of a heading.
-fn number_depth(text: &str) -> Option<u32> {
-    let (head, rest) = text.split_once(' ')?;
-    let head = head.trim_end_matches(['.', ')', ':']);
-    let rest = rest.trim_start();
-    if head.is_empty() || !rest.chars().next()?.is_alphabetic() {
-        return None;
-    }
-    let parts: Vec<&str> = head.split('.').collect();
-    let numeric = parts
-        .iter()
-        .all(|part| (1..=3).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit()));
-    let lettered = parts.len() > 1
-        && parts
-            .first()
-            .is_some_and(|p| p.len() == 1 && p.bytes().all(|b| b.is_ascii_uppercase()))
-        && parts
-            .iter()
-            .skip(1)
-            .all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()));
-    (numeric || lettered).then_some(parts.len() as u32)
-}
-
-/// Depths of the headings: by the outline where it knows them, then by section number relative to
-/// the other numbered headings, else by the rank of the font.
-fn depths(blocks: &[&Block], headings: &[bool], bookmarks: &Bookmarks) -> Vec<u32> {
-    let ladder = Ladder::new(
-        blocks
-            .iter()
-            .zip(headings)
-            .filter(|&(_, &heading)| heading)
-            .map(|(block, _)| *block),
-    );
-    let rank = |block: &Block| ladder.rank(block);
-
-    // The rank of first-level numbered headings: what their subsections are counted from.
-    let numbered_base = blocks
-        .iter()
-        .zip(headings)
-        .filter(|&(_, &heading)| heading)
-        .filter_map(|(block, _)| Some((number_depth(&block.text)?, rank(block))))
-        .map(|(depth, rank)| rank.saturating_sub(depth - 1))
-        .min();
-    let bookmark_base = bookmark_base(blocks, headings, bookmarks, &rank);
-    blocks
-        .iter()
-        .map(|block| {
-            let depth = match (bookmarks.depth(&block.text), number_depth(&block.text), numbered_base) {
-                (Some(depth), _, _) => bookmark_base + depth,
-                (None, Some(depth), Some(base)) => base + depth - 1,
-                _ => rank(block),
-            };
-            depth.min(MAX_DEPTH)
-        })
-        .collect()
-}
-
-/// The font styles of a document's headings, from the most to the least prominent.
-struct Ladder(Vec<(f32, bool)>);
-
-/// Sizes within this ratio are one step of the ladder.
-const STEP: f32 = 1.07;
-
-impl Ladder {
-    fn new<'b>(headings: impl Iterator<Item = &'b Block>) -> Self {
-        let mut styles: Vec<(f32, bool)> = headings.map(|block| (block.size, block.bold)).collect();
-        styles.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
-        let mut steps: Vec<(f32, bool)> = Vec::new();
-        for style in styles {
-            if !steps
-                .iter()
-                .rev()
-                .take(2)
-                .any(|step| step.0 <= style.0 * STEP && step.1 == style.1)
-            {
-                steps.push(style);
-            }
-        }
-        Self(steps)
-    }
-
-    fn rank(&self, block: &Block) -> u32 {
-        let same =
-            |step: &&(f32, bool)| step.0 <= block.size * STEP && step.0 * STEP >= block.size && step.1 == block.bold;
-        let position = self.0.iter().position(|step| same(&step));
-        position.unwrap_or(self.0.len()) as u32
-    }
-}
-
-/// 1 when a title above all bookmarked headings is not itself bookmarked, else 0.
-fn bookmark_base(blocks: &[&Block], headings: &[bool], bookmarks: &Bookmarks, rank: &dyn Fn(&Block) -> u32) -> u32 {
-    let mut above = None;
-    let mut best = None;
-    for (block, _) in blocks.iter().zip(headings).filter(|&(_, &heading)| heading) {
-        let slot = if bookmarks.depth(&block.text).is_some() {
-            &mut best
-        } else {
-            &mut above
-        };
-        let rank = rank(block);
-        *slot = Some(slot.map_or(rank, |known: u32| known.min(rank)));
-    }
-    match (above, best) {
-        (Some(above), Some(best)) if above < best => 1,
-        _ => 0,
-    }
-}
-
-/// The outline by title.
-struct Bookmarks(HashMap<String, u32>);
-
-impl Bookmarks {
-    fn new(outline: &[OutlineEntry]) -> Self {
-        let mut map = HashMap::new();
-        for entry in outline {
-            let key = Self::key(&entry.title);
-            if key.chars().any(char::is_alphabetic) {
-                map.entry(key).or_insert(entry.depth);
-            }
-        }
-        Self(map)
-    }
-
-    fn key(text: &str) -> String {
-        text.chars()
-            .filter(|ch| ch.is_alphanumeric())
-            .flat_map(char::to_lowercase)
-            .collect()
-    }
-
-    fn depth(&self, text: &str) -> Option<u32> {
-        if self.0.is_empty() || text.len() > 400 {
-            return None;
-        }
-        self.0.get(&Self::key(text)).copied()
     }
 }
 
@@ -344,7 +295,9 @@ fn is_caption(text: &str) -> bool {
         && words.next().is_some_and(|number| {
             number.starts_with(|ch: char| ch.is_ascii_digit() || matches!(ch, 'I' | 'V' | 'X' | 'A'..='D'))
                 && (number.ends_with([':', '.', '|', '–', '—'])
-                    || words.next().is_some_and(|w| matches!(w, ":" | "|" | "-" | "–" | "—")))
+                    || words
+                        .next()
+                        .is_some_and(|w| matches!(w, ":" | "|" | "-" | "–" | "—") || w.starts_with(char::is_uppercase)))
         })
 }
 
@@ -356,14 +309,20 @@ fn ordinary(block: &Block, body: Body) -> Role {
     if block.tabular {
         return Role::of(ElementType::UncategorizedText);
     }
-    if block.marker.is_some() {
+    if block.monospace && !body.monospace && block.lines > 1 {
+        return Role {
+            text: Some(block.code.clone()),
+            ..Role::of(ElementType::CodeSnippet)
+        };
+    }
+    if block.marker.is_some() || block.tag == TagKind::ListItem {
         return Role::of(ElementType::ListItem);
+    }
+    if block.tag == TagKind::Caption {
+        return Role::of(ElementType::FigureCaption);
     }
     if is_caption(text) {
         return Role::of(ElementType::FigureCaption);
-    }
-    if block.monospace && !body.monospace && block.lines > 1 {
-        return Role::of(ElementType::CodeSnippet);
     }
     let words = text.split_whitespace().count();
     let ends = text

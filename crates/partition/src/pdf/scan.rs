@@ -3,7 +3,7 @@
 use docmill_model::Route;
 use docmill_ocr::{PageText, Word};
 
-use super::engine::{Direction, FontId, Glyph, PageContent, Recognised, Rule};
+use super::engine::{Direction, FontId, Glyph, PageContent, Recognised, Rule, Tag};
 use super::script::{is_east_asian, is_right_to_left};
 
 /// Sizes of lines this close to the usual one, as a ratio, are that one: measured sizes scatter.
@@ -67,6 +67,7 @@ pub(super) fn content(text: &PageText, (width, height): (f32, f32), fonts: ScanF
         height,
         angle: text.angle,
         route: Route::OcrOnly,
+        tags: vec![Tag::default()],
         recognised: Some(Recognised {
             confidence: text.confidence,
             languages: text.languages.clone(),
@@ -125,6 +126,7 @@ fn push_word(content: &mut PageContent, place: &Place, word: &Word, x1: f32, siz
             size: size * place.scale,
             font: if word.bold { fonts.bold } else { fonts.regular },
             direction: place.direction(),
+            tag: 0,
         });
     }
 }
@@ -148,6 +150,7 @@ fn push_space(content: &mut PageContent, place: &Place, before: &Word, after: &W
         size: size * place.scale,
         font: 0,
         direction: place.direction(),
+        tag: 0,
     });
 }
 
@@ -228,7 +231,10 @@ pub(super) fn merge(own: &mut PageContent, read: PageContent) {
         let (column, row) = cell(glyph.x + glyph.advance / 2.0, glyph.y - glyph.size * 0.3);
         !taken.contains(&(column, row))
     };
-    let words = read.glyphs.split_inclusive(|glyph| glyph.ch == ' ');
+    // Lines have no space at their ends.
+    let words = read
+        .glyphs
+        .chunk_by(|a, b| a.ch != ' ' && (a.x - b.x).abs() + (a.y - b.y).abs() < a.advance + a.size);
     for word in words {
         if word.iter().all(|glyph| glyph.ch == ' ' || is_free(glyph)) {
             own.glyphs.extend_from_slice(word);

@@ -51,7 +51,7 @@ fn read(bytes: Vec<u8>) -> Document {
 /// A page of text as a picture of 200 dots per inch.
 fn picture(content: &str) -> GrayImage {
     let bytes = PdfBuilder::new().page(content, "").build();
-    let pdf = hayro::open(&bytes, None).unwrap();
+    let pdf = hayro::open(&bytes, None).unwrap().pdf;
     let gray = render::gray(&pdf, 0, 200.0).unwrap();
     GrayImage::from_raw(gray.width() as u32, gray.height() as u32, gray.pixels().to_vec()).unwrap()
 }
@@ -108,11 +108,7 @@ fn scan(pictures: &[GrayImage]) -> Vec<u8> {
     }
     for object in pages {
         let draw = "q 400 0 0 600 0 0 cm /S Do Q";
-        let stream = builder.object(format!("<< /Length {} >>\nstream\n{draw}\nendstream", draw.len()));
-        builder = builder.page_of(
-            &format!("{stream} 0 R"),
-            &format!("/Resources << /XObject << /S {object} 0 R >> >>"),
-        );
+        builder = builder.page_with(draw, &format!("/Resources << /XObject << /S {object} 0 R >> >>"));
     }
     builder.build().to_vec()
 }
@@ -181,7 +177,7 @@ fn scans_that_lie_on_their_side_or_head_are_turned() {
     ] {
         let document = read(encoded(turned, ImageFormat::Png));
         let text: Vec<&str> = document.elements.iter().map(|e| e.text.as_str()).collect();
-        assert!(text.contains(&LETTER[2].1), "{text:?}");
+        assert!(text.contains(&LETTER[2].1), "{text:?} {:?}", document.routes);
     }
 }
 
@@ -201,10 +197,10 @@ fn slanted_scans_are_straightened_and_boxes_stay_where_the_text_is() {
     });
     let document = read(encoded(slanted, ImageFormat::Png));
     assert_eq!(outline(&document)[2], LETTER[2]);
-    // The heading stands left of the middle, where the slant has lifted it.
-    let [.., y1] = document.elements[0].metadata.coordinates.as_ref().unwrap().bbox();
-    let straight = (600.0 - 540.0) / 72.0 * 200.0;
-    assert!(y1 < straight + 6.0, "{y1} {straight}");
+    // The heading stands left of the middle, where the slant has lifted it by some 15 to 4 pixels.
+    let top = |document: &Document| document.elements[0].metadata.coordinates.as_ref().unwrap().bbox()[1];
+    let lifted = top(&read(encoded(page, ImageFormat::Png))) - top(&document);
+    assert!((8.0..22.0).contains(&lifted), "{lifted}");
 }
 
 #[test]
@@ -427,7 +423,7 @@ fn broken_pictures_give_an_error_that_says_so() {
         b"BM\0\0\0\0\0\0\0\0",
     ] {
         let mut bytes = start.to_vec();
-        bytes.extend([0x55; 64]);
+        bytes.extend([0x11; 64]);
         let error = read_with(bytes, Recognition::Ready(ocr()), 1, &english()).unwrap_err();
         assert_eq!(error.code(), Code::FileCorrupt, "{start:?}: {error}");
     }

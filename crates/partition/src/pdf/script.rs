@@ -44,8 +44,9 @@ pub(super) fn push_clean(out: &mut String, ch: char) {
         0xFB00..=0xFB06 | 0xFB1D..=0xFDFB | 0xFE70..=0xFEFC | 0x2E80..=0x2FD5 | 0xF900..=0xFAFF => {
             out.extend(std::iter::once(ch).nfkc());
         }
-        // Middle dots and hyphens that exist only for typesetting.
-        0x2010 | 0x2011 => out.push('-'),
+        // Hyphens that exist only for typesetting. A soft hyphen that is drawn is a hyphen: fonts in
+        // which both share a glyph map it to either.
+        0x00AD | 0x2010 | 0x2011 => out.push('-'),
         _ => out.push(ch),
     }
 }
@@ -185,5 +186,8 @@ mod tests {
         let mut out = String::new();
         "ﬁﻻ".chars().for_each(|ch| push_clean(&mut out, ch));
         assert_eq!(out, "fiلا");
+        out.clear();
+        "1\u{AD}2".chars().for_each(|ch| push_clean(&mut out, ch));
+        assert_eq!(out, "1-2");
     }
 }

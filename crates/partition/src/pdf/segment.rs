@@ -2,7 +2,7 @@
 //!
 //! Segments live in the frame of their text direction, in which text runs from left to right.
 
-use super::engine::{Direction, Font, Glyph, PageContent, Rule};
+use super::engine::{Direction, Font, Glyph, PageContent, Rule, Tag, TagKind};
 use super::frame::Frame;
 use super::script::{is_blank, is_mark, is_right_to_left};
 use super::spacing::{Break, text_of};
@@ -57,6 +57,8 @@ pub(super) struct Segment {
     pub(super) monospace: bool,
     /// Stands for a table: its index among the tables of the page.
     pub(super) table: Option<usize>,
+    /// What the file's structure says it is.
+    pub(super) tag: Tag,
     /// Spaces wide enough to separate the cells of a tight table.
     pub(super) breaks: Vec<Break>,
 }
@@ -74,15 +76,11 @@ struct Raw {
 /// Groups the characters of one direction into segments, sorted by baseline, then from left to right.
 pub(super) fn segments(content: &PageContent, fonts: &[Font], direction: Direction) -> Vec<Segment> {
     let frame = Frame::new(direction, content.width, content.height);
-    let walls = if frame.is_upright() {
-        Walls::new(&content.rules)
-    } else {
-        Walls::new(&[])
-    };
+    let walls = Walls::new(content, &frame);
     let raws = collect(&content.glyphs, &frame, &walls);
     let mut segments = merge_rows(raws, &content.glyphs, &walls)
         .into_iter()
-        .filter_map(|raw| finish(&raw, &content.glyphs, &frame, fonts))
+        .filter_map(|raw| finish(&raw, content, &frame, fonts))
         .collect();
     attach_initials(&mut segments);
     segments
@@ -128,12 +126,21 @@ fn attach_initials(segments: &mut Vec<Segment>) {
     });
 }
 
-/// Vertical rules, which text does not run across.
-struct Walls(Vec<Rule>);
+/// What text does not run across: vertical rules, and the ends of tagged cells.
+struct Walls {
+    rules: Vec<Rule>,
+    /// By tag the cell it stands for, 0 for none; empty where there are no cells.
+    cells: Vec<u32>,
+}
 
 impl Walls {
-    fn new(rules: &[Rule]) -> Self {
-        let mut pieces: Vec<Rule> = rules.iter().filter(|rule| !rule.is_horizontal()).copied().collect();
+    fn new(content: &PageContent, frame: &Frame) -> Self {
+        let rules = &content.rules;
+        let framed = |rule: &Rule| {
+            let [x0, y0, x1, y1] = frame.map_box([rule.x0, rule.y0, rule.x1, rule.y1]);
+            Rule { x0, y0, x1, y1 }
+        };
+        let mut pieces: Vec<Rule> = rules.iter().map(framed).filter(|rule| !rule.is_horizontal()).collect();
         pieces.sort_by(|a, b| a.x0.total_cmp(&b.x0).then(a.y0.total_cmp(&b.y0)));
         let mut walls: Vec<Rule> = Vec::new();
         for piece in pieces {
@@ -144,12 +151,26 @@ impl Walls {
                 _ => walls.push(piece),
             }
         }
-        Self(walls)
+        let cell = |tag: &Tag| match tag.kind {
+            TagKind::Cell => tag.element,
+            _ => 0,
+        };
+        let cells = if content.cells.is_empty() {
+            Vec::new()
+        } else {
+            content.tags.iter().map(cell).collect()
+        };
+        Self { rules: walls, cells }
+    }
+
+    /// Whether two characters stand in different cells.
+    fn part(&self, a: &Glyph, b: &Glyph) -> bool {
+        a.tag != b.tag && self.cells.get(a.tag as usize) != self.cells.get(b.tag as usize)
     }
 
     fn between(&self, left: f32, right: f32, base: f32, size: f32) -> bool {
-        let start = self.0.partition_point(|wall| wall.x0 < left);
-        self.0
+        let start = self.rules.partition_point(|wall| wall.x0 < left);
+        self.rules
             .iter()
             .skip(start)
             .take(MAX_WALLS)
@@ -256,6 +277,9 @@ fn joins(raw: &Raw, glyph: &Glyph, x: f32, base: f32, glyphs: &[Glyph], frame: &
         if last.ch == glyph.ch && (last_x - x).abs() < shift && (last_base - base).abs() < shift {
             return Join::Drop;
         }
+        if walls.part(last, glyph) {
+            return Join::New;
+        }
         if is_mark(glyph.ch) {
             let middle = x + glyph.advance / 2.0;
             let slack = 0.3 * raw.size;
@@ -319,7 +343,13 @@ fn merge_row(row: &mut Vec<Raw>, glyphs: &[Glyph], walls: &Walls, out: &mut Vec<
         }
         let size = last.size.max(raw.size);
         let gap = raw.x0 - last.x1;
-        let joins = same_line(last.base, last.size, raw.base, raw.size)
+        let ends = [last.glyphs.last(), raw.glyphs.first()];
+        let parted = match ends.map(|end| end.and_then(|&i| glyphs.get((i & !SPACE) as usize))) {
+            [Some(a), Some(b)] => walls.part(a, b),
+            _ => false,
+        };
+        let joins = !parted
+            && same_line(last.base, last.size, raw.base, raw.size)
             && gap <= SEGMENT_GAP * size
             && gap >= -BACKSTEP * size
             && !(gap > 0.1 * size && walls.between(last.x1, raw.x0, last.base, size));
@@ -353,7 +383,8 @@ fn contains_text(outer: &Raw, inner: &Raw, glyphs: &[Glyph]) -> bool {
         })
 }
 
-fn finish(raw: &Raw, glyphs: &[Glyph], frame: &Frame, fonts: &[Font]) -> Option<Segment> {
+fn finish(raw: &Raw, content: &PageContent, frame: &Frame, fonts: &[Font]) -> Option<Segment> {
+    let glyphs = &content.glyphs;
     let parts: Vec<(&Glyph, bool)> = raw
         .glyphs
         .iter()
@@ -382,6 +413,11 @@ fn finish(raw: &Raw, glyphs: &[Glyph], frame: &Frame, fonts: &[Font]) -> Option<
         italic: majority(|font| font.italic),
         monospace: majority(|font| font.monospace),
         table: None,
+        tag: parts
+            .get(parts.len() / 2)
+            .and_then(|(glyph, _)| content.tags.get(glyph.tag as usize))
+            .copied()
+            .unwrap_or_default(),
         breaks,
         text,
     })

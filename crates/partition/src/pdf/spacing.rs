@@ -7,6 +7,11 @@ use super::script::{is_east_asian, is_mark, is_right_to_left, push_clean, to_log
 /// A space wider than this many font sizes is noted: it may separate cells.
 const BREAK_GAP: f32 = 0.36;
 
+/// Gap between letters, in font sizes, that is none.
+const TIGHT: f32 = 0.02;
+/// A space between such letters.
+const NARROW_SPACE: f32 = 0.11;
+
 /// A wide space within a text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Break {
@@ -101,6 +106,17 @@ fn space_threshold(parts: &[(&Glyph, bool)], frame: &Frame) -> f32 {
         })
         .collect();
     let quartile = gaps.len() / 4;
-    let (_, usual, _) = gaps.select_nth_unstable_by(quartile, f32::total_cmp);
-    least + usual.clamp(0.0, 1.0)
+    let usual = *gaps.select_nth_unstable_by(quartile, f32::total_cmp).1;
+    // Where letters stand exactly side by side, narrower spaces show.
+    let most = gaps.len() * 6 / 10;
+    let tight = gaps.select_nth_unstable_by(most, f32::total_cmp).1.abs() < TIGHT;
+    let between = gaps.iter().filter(|gap| (TIGHT..NARROW_SPACE).contains(gap)).count();
+    let spaces = gaps.iter().filter(|gap| **gap >= NARROW_SPACE).count();
+    let least = if !explicit && tight && between == 0 && spaces * 4 > parts.len() / 2 {
+        NARROW_SPACE
+    } else {
+        least
+    };
+    // Letters set closer than their widths, or widths that are wrong, make spaces narrower too.
+    least + usual.clamp(-0.1, 1.0)
 }

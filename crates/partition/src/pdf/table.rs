@@ -1,5 +1,10 @@
 //! A table found on a page.
 
+use super::text::append_line;
+
+/// Rows of a heading that is repeated where a table goes on.
+const MAX_REPEATED: usize = 3;
+
 /// A table's cells, in row order.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Table {
@@ -8,6 +13,8 @@ pub(super) struct Table {
     pub(super) cells: Vec<Cell>,
     /// `[x0, y0, x1, y1]`.
     pub(super) bbox: [f32; 4],
+    /// Where the columns part, if that is known of all of them.
+    pub(super) separators: Vec<f32>,
 }
 
 /// One cell.
@@ -19,6 +26,10 @@ pub(super) struct Cell {
     pub(super) column_span: usize,
     pub(super) text: String,
     pub(super) bold: bool,
+    /// `[x0, y0, x1, y1]` of the cell between its rules, or of its text where it has none.
+    pub(super) bbox: Option<[f32; 4]>,
+    /// Pages after the one the table begins on.
+    pub(super) page: usize,
 }
 
 impl Table {
@@ -53,8 +64,121 @@ impl Table {
             cell.column_span = at(&columns, column_end) - cell.column;
         }
         self.cells.retain(|cell| cell.row_span > 0 && cell.column_span > 0);
+        if used_columns.contains(&false) {
+            self.separators.clear();
+        }
         self.rows = at(&rows, self.rows);
         self.columns = at(&columns, self.columns);
+    }
+
+    /// Makes the texts of the first row span groups of columns, `(first, end)`, and the corner both rows
+    /// of the heading.
+    pub(super) fn set_heading(&mut self, groups: &[(usize, usize)]) {
+        let text = |cells: &[Cell], row: usize, from: usize, to: usize| {
+            let mut found = cells
+                .iter()
+                .filter(|c| c.row == row && (from..to).contains(&c.column) && !c.text.is_empty());
+            found.next().map_or((String::new(), false, None), |cell| {
+                (cell.text.clone(), cell.bold, cell.bbox)
+            })
+        };
+        let (mut corner, mut bold, mut bbox) = text(&self.cells, 0, 0, 1);
+        if corner.is_empty() {
+            (corner, bold, bbox) = text(&self.cells, 1, 0, 1);
+        }
+        let mut head = vec![Cell {
+            row: 0,
+            column: 0,
+            row_span: 2,
+            column_span: 1,
+            text: corner,
+            bold,
+            bbox,
+            page: 0,
+        }];
+        for &(from, to) in groups {
+            let (text, bold, bbox) = text(&self.cells, 0, from, to);
+            head.push(Cell {
+                row: 0,
+                column: from,
+                row_span: 1,
+                column_span: to - from,
+                text,
+                bold,
+                bbox,
+                page: 0,
+            });
+        }
+        let covered = |column: usize| groups.iter().any(|(from, to)| (*from..*to).contains(&column));
+        let empty = (1..self.columns).filter(|&column| !covered(column));
+        head.extend(empty.map(|column| Cell {
+            row: 0,
+            column,
+            row_span: 1,
+            column_span: 1,
+            text: String::new(),
+            bold: false,
+            bbox: None,
+            page: 0,
+        }));
+        head.sort_by_key(|cell| cell.column);
+        let rest = std::mem::take(&mut self.cells);
+        self.cells = head;
+        self.cells.extend(
+            rest.into_iter()
+                .filter(|cell| cell.row > 1 || (cell.row == 1 && cell.column > 0)),
+        );
+    }
+
+    /// Adds the rows of a table that continues this one, `pages` pages later. A heading that is repeated is left out, and a
+    /// row that was broken is made one.
+    pub(super) fn append(&mut self, mut more: Self, pages: usize) {
+        let row = |table: &Self, row: usize| -> Vec<(usize, String)> {
+            let cells = table
+                .cells
+                .iter()
+                .filter(|cell| cell.row == row && !cell.text.is_empty());
+            cells.map(|cell| (cell.column, cell.text.clone())).collect()
+        };
+        let mut skip = 0;
+        while skip < MAX_REPEATED.min(more.rows).min(self.rows)
+            && row(self, skip) == row(&more, skip)
+            && !row(self, skip).is_empty()
+        {
+            skip += 1;
+        }
+        let last = self.rows.saturating_sub(1);
+        if skip == 0 {
+            let first = row(&more, 0);
+            let lower = |(_, text): &(usize, String)| text.starts_with(char::is_lowercase);
+            let in_first = first.first().is_some_and(|(column, _)| *column == 0);
+            let broken = !first.is_empty()
+                && if in_first {
+                    first.iter().all(lower)
+                } else {
+                    first.iter().any(lower)
+                };
+            if broken {
+                for (column, text) in first {
+                    let above = self.cells.iter_mut().rfind(|cell| {
+                        cell.column <= column
+                            && column < cell.column + cell.column_span
+                            && cell.row + cell.row_span > last
+                    });
+                    if let Some(cell) = above {
+                        append_line(&mut cell.text, &text);
+                    }
+                }
+                skip = 1;
+            }
+        }
+        more.cells.retain(|cell| cell.row >= skip);
+        for mut cell in more.cells {
+            cell.row = cell.row - skip + self.rows;
+            cell.page += pages;
+            self.cells.push(cell);
+        }
+        self.rows += more.rows - skip;
     }
 
     /// The cell texts, joined by spaces in reading order.

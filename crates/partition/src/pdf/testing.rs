@@ -16,6 +16,7 @@ pub(super) struct PdfBuilder {
     objects: Vec<Vec<u8>>,
     pages: Vec<usize>,
     trailer: String,
+    catalog: String,
 }
 
 impl PdfBuilder {
@@ -31,6 +32,7 @@ impl PdfBuilder {
             ],
             pages: Vec::new(),
             trailer: String::new(),
+            catalog: String::new(),
         }
     }
 
@@ -44,6 +46,16 @@ impl PdfBuilder {
     pub(super) fn page(mut self, content: &str, extra: &str) -> Self {
         let stream = self.object(format!("<< /Length {} >>\nstream\n{content}\nendstream", content.len()));
         self.page_of(&format!("{stream} 0 R"), extra)
+    }
+
+    /// Adds a page with its own resources.
+    pub(super) fn page_with(mut self, content: &str, resources: &str) -> Self {
+        let stream = self.object(format!("<< /Length {} >>\nstream\n{content}\nendstream", content.len()));
+        let page = self.object(format!(
+            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 400 600] /Contents {stream} 0 R {resources} >>"
+        ));
+        self.pages.push(page);
+        self
     }
 
     /// Adds a page whose contents are given as they stand in its dictionary.
@@ -67,9 +79,16 @@ impl PdfBuilder {
         self
     }
 
+    /// Adds entries to the catalog.
+    pub(super) fn catalog(mut self, entries: &str) -> Self {
+        self.catalog.push_str(entries);
+        self
+    }
+
     pub(super) fn build(mut self) -> Arc<Vec<u8>> {
         let kids: Vec<String> = self.pages.iter().map(|page| format!("{page} 0 R")).collect();
         self.objects[1] = format!("<< /Type /Pages /Kids [{}] /Count {} >>", kids.join(" "), kids.len()).into_bytes();
+        self.objects[0] = format!("<< /Type /Catalog /Pages 2 0 R {} >>", self.catalog).into_bytes();
         let mut out = b"%PDF-1.4\n".to_vec();
         let mut offsets = Vec::new();
         for (index, body) in self.objects.iter().enumerate() {
@@ -134,6 +153,7 @@ pub(super) fn typeset(lines: &[(f32, f32, f32, &str)]) -> PageContent {
                 size,
                 font: 0,
                 direction: Direction::East,
+                tag: 0,
             });
         }
     }

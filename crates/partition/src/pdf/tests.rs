@@ -216,6 +216,24 @@ fn links_know_their_place_in_the_text() {
 }
 
 #[test]
+fn a_link_over_two_lines_covers_its_words_alone() {
+    let content = show('F', 10.0, 40.0, 500.0, "The words before the long")
+        + &show('F', 10.0, 40.0, 488.0, "name are no part of it.");
+    // "The words before the " is 97.8 points wide at size 10, "name" 25.
+    let link = "/Annots [<< /Type /Annot /Subtype /Link /Rect [40 486 160 508] \
+                /QuadPoints [137 508 160 508 137 498 160 498 40 496 66 496 40 486 66 486] \
+                /A << /S /URI /URI (https://example.org/n) >> >>]";
+    let document = partition(
+        &PdfBuilder::new().page(&content, link).build(),
+        &PartitionOptions::default(),
+    )
+    .unwrap();
+    let links = &document.elements[0].metadata.links;
+    assert_eq!(links.len(), 1);
+    assert_eq!((links[0].text.as_str(), links[0].start_index), ("long name", 21));
+}
+
+#[test]
 fn ruled_tables_keep_spans_and_order() {
     let mut content = String::new();
     for y in [500, 480, 460, 440] {
@@ -296,6 +314,7 @@ fn text_drawn_twice_comes_once() {
         .glyphs
         .iter()
         .map(|glyph| Glyph {
+            tag: 0,
             x: glyph.x + 0.4,
             ..*glyph
         })
@@ -339,6 +358,7 @@ fn glyphs() -> impl Strategy<Value = Vec<Glyph>> {
             .into_iter()
             .enumerate()
             .map(|(index, (x, y, advance, size, direction))| Glyph {
+                tag: 0,
                 ch: char::from_u32(0x4E00 + index as u32).unwrap(),
                 x,
                 y,
@@ -384,7 +404,7 @@ proptest! {
     fn extreme_numbers_do_no_harm(values in prop::collection::vec((any::<f32>(), any::<f32>(), any::<f32>(), any::<f32>()), 0..50)) {
         let glyphs = values
             .into_iter()
-            .map(|(x, y, advance, size)| Glyph { ch: 'x', x, y, advance, size, font: 9, direction: Direction::East })
+            .map(|(x, y, advance, size)| Glyph { ch: 'x', x, y, advance, size, font: 9, direction: Direction::East, tag: 0 })
             .collect();
         let content = PageContent { width: 600.0, height: 800.0, glyphs, ..Default::default() };
         for region in read_order(segments(&content, &[], Direction::East)) {

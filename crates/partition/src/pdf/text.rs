@@ -129,6 +129,35 @@ pub(super) fn is_rule(text: &str) -> bool {
     count >= 10
 }
 
+/// Beginnings of the names of months in English, German, French, Spanish, Italian and Portuguese.
+const MONTHS: [&str; 31] = [
+    "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec", "jän", "mär", "mai", "okt",
+    "dez", "fév", "avr", "jui", "aoû", "déc", "ene", "abr", "ago", "dic", "gen", "mag", "giu", "lug", "out",
+];
+
+/// A date and nothing else: `3 November 2011`, `Monday, 4. März 2019`.
+pub(super) fn is_date(text: &str) -> bool {
+    let (mut year, mut month, mut words) = (false, false, 0);
+    for word in text.split(|ch: char| ch.is_whitespace() || matches!(ch, ',' | '.')) {
+        let lower = word.to_lowercase();
+        let digits = !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
+        match () {
+            () if word.is_empty() => continue,
+            () if digits && word.len() == 4 => year = true,
+            () if digits && word.len() <= 2 => {}
+            () if MONTHS.iter().any(|name| lower.starts_with(name)) && word.chars().count() <= 10 => month = true,
+            () if matches!(
+                lower.as_str(),
+                "de" | "of" | "the" | "le" | "am" | "st" | "nd" | "rd" | "th"
+            ) => {}
+            () if lower.ends_with("day") || lower.ends_with("tag") => {}
+            () => return false,
+        }
+        words += 1;
+    }
+    year && month && (2..=7).contains(&words)
+}
+
 /// Several letters, none of them small.
 pub(super) fn is_caps(text: &str) -> bool {
     text.chars().filter(|ch| ch.is_uppercase()).count() >= 4 && !text.chars().any(char::is_lowercase)
@@ -154,6 +183,26 @@ pub(super) fn without_leaders(text: &str) -> String {
     }
     out.push_str(rest);
     out.trim().to_owned()
+}
+
+/// Decodes a PDF text string: UTF-16 or UTF-8 with a byte order mark, else PDFDocEncoding, of which
+/// the Latin-1 part is enough here.
+pub(super) fn text_string(bytes: &[u8]) -> String {
+    let utf16 = |rest: &[u8], read: fn([u8; 2]) -> u16| {
+        let units = rest.chunks_exact(2).map(|pair| read([pair[0], pair[1]]));
+        char::decode_utf16(units)
+            .map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
+            .collect()
+    };
+    match bytes {
+        [0xFE, 0xFF, rest @ ..] => utf16(rest, u16::from_be_bytes),
+        [0xFF, 0xFE, rest @ ..] => utf16(rest, u16::from_le_bytes),
+        [0xEF, 0xBB, 0xBF, rest @ ..] => String::from_utf8_lossy(rest).into_owned(),
+        _ => match std::str::from_utf8(bytes) {
+            Ok(text) => text.to_owned(),
+            Err(_) => bytes.iter().map(|&b| char::from(b)).collect(),
+        },
+    }
 }
 
 #[cfg(test)]
@@ -185,6 +234,21 @@ mod tests {
         assert_eq!(marker("(a) item"), Some(Marker::Number));
         assert_eq!(marker("1987. It was"), None);
         assert_eq!(marker("o documento"), None);
+    }
+
+    #[test]
+    fn dates() {
+        for text in [
+            "November 3, 2011",
+            "Monday, 4. März 2019",
+            "3 de abril de 2020",
+            "May 2021",
+        ] {
+            assert!(is_date(text), "{text}");
+        }
+        for text in ["March of the penguins 2005", "Results 2019", "2019", "Chapter 3", "May"] {
+            assert!(!is_date(text), "{text}");
+        }
     }
 
     #[test]

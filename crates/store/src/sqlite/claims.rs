@@ -12,6 +12,7 @@ use sqlx::{Row, SqliteConnection};
 use super::deletion::forget_processed;
 use super::lifecycle::{admit, count_ended};
 use super::listings::give_all_back;
+use super::paid::drop_checkpoint;
 use super::rows::{count, id, input, json, parse_id, to_json};
 use super::{Slots, SqliteStore, naming};
 use crate::{Claim, FileInput, FileOutcome, Lease, Result, StoreError};
@@ -199,8 +200,8 @@ impl SqliteStore {
 }
 
 /// How many of `max` files to claim from each workspace: each goes to the one that would then have the
-/// fewest running, so that a long queue can't keep the others waiting.
-fn shares(workspaces: &[SqliteRow], max: u32) -> Result<Vec<(&str, u32)>> {
+/// fewest running, so that a long queue can't keep the others waiting. The same for what is sent to receivers.
+pub(super) fn shares(workspaces: &[SqliteRow], max: u32) -> Result<Vec<(&str, u32)>> {
     let mut shares = Vec::with_capacity(workspaces.len());
     let mut next = BinaryHeap::new();
     for (place, row) in workspaces.iter().enumerate() {
@@ -382,6 +383,7 @@ async fn end_file(
     } = outcome
     {
         insert_outputs(db, lease.file, job, outputs).await?;
+        drop_checkpoint(db, &lease.file.to_string()).await?;
         match row.try_get("action")? {
             Some("process") => remember(db, lease.file, content_hash.as_deref()).await?,
             Some(_) => forget(db, lease.file).await?,

@@ -29,6 +29,15 @@ macro_rules! part {
     };
 }
 
+/// Whether no other job needs the blob of a checkpoint `c` of job `$1`; part of a condition.
+macro_rules! unshared {
+    () => {
+        " AND NOT EXISTS (SELECT 1 FROM outputs o WHERE o.blob_key = c.blob_key)
+          AND NOT EXISTS (SELECT 1 FROM checkpoint_outputs d JOIN checkpoints e ON e.file_id = d.file_id
+                          WHERE d.blob_key = c.blob_key AND e.job_id <> $1)"
+    };
+}
+
 impl SqliteStore {
     pub(super) async fn remove_job(&self, workspace: WorkspaceId, job: JobId) -> Result<DeleteOutcome> {
         loop {
@@ -102,9 +111,23 @@ async fn delete(db: &mut SqliteConnection, job: JobId, budget: &mut u64) -> Resu
          SELECT f.blob_key FROM job_files f WHERE f.job_id = $1 AND f.blob_key <> '' AND NOT EXISTS
              (SELECT 1 FROM job_files g WHERE g.blob_key = f.blob_key AND g.job_id <> $1)
          ON CONFLICT DO NOTHING",
-        "INSERT INTO blob_garbage (blob_key) SELECT blob_key FROM outputs WHERE job_id = $1 ON CONFLICT DO NOTHING",
+        // A retry goes on from its original's checkpoints, whose blobs become its outputs.
+        "INSERT INTO blob_garbage (blob_key) SELECT o.blob_key FROM outputs o WHERE o.job_id = $1 AND NOT EXISTS
+             (SELECT 1 FROM checkpoint_outputs c WHERE c.blob_key = o.blob_key) AND NOT EXISTS
+             (SELECT 1 FROM outputs p WHERE p.blob_key = o.blob_key AND p.job_id <> $1) ON CONFLICT DO NOTHING",
         "DELETE FROM outputs WHERE job_id = $1",
-        "DELETE FROM events WHERE job_id = $1",
+        concat!(
+            "INSERT INTO blob_garbage (blob_key)
+             SELECT c.blob_key FROM checkpoint_outputs c
+             WHERE c.file_id IN (SELECT file_id FROM checkpoints WHERE job_id = $1) ",
+            unshared!(),
+            " ON CONFLICT DO NOTHING"
+        ),
+        "DELETE FROM checkpoint_outputs WHERE file_id IN (SELECT file_id FROM checkpoints WHERE job_id = $1)",
+        "DELETE FROM checkpoints WHERE job_id = $1",
+        "DELETE FROM file_costs WHERE job_id = $1",
+        "DELETE FROM job_costs WHERE job_id = $1",
+        "UPDATE events SET failed_files = NULL WHERE job_id = $1",
         "DELETE FROM listings WHERE job_id = $1",
         "DELETE FROM job_files WHERE job_id = $1",
         "DELETE FROM jobs WHERE id = $1",
@@ -126,8 +149,16 @@ async fn delete_part(db: &mut SqliteConnection, job: &str, budget: &mut u64) -> 
     }
     let statements = [
         concat!(
-            "INSERT INTO blob_garbage (blob_key) SELECT blob_key FROM outputs WHERE file_id IN ",
+            "INSERT INTO blob_garbage (blob_key) SELECT o.blob_key FROM outputs o WHERE o.file_id IN ",
             part!(),
+            " AND NOT EXISTS (SELECT 1 FROM checkpoint_outputs c WHERE c.blob_key = o.blob_key)
+              AND NOT EXISTS (SELECT 1 FROM outputs p WHERE p.blob_key = o.blob_key AND p.job_id <> $1)
+             ON CONFLICT DO NOTHING"
+        ),
+        concat!(
+            "INSERT INTO blob_garbage (blob_key) SELECT c.blob_key FROM checkpoint_outputs c WHERE c.file_id IN ",
+            part!(),
+            unshared!(),
             " ON CONFLICT DO NOTHING"
         ),
         // Files may have been uploaded to a run that has sources too.
@@ -139,6 +170,9 @@ async fn delete_part(db: &mut SqliteConnection, job: &str, budget: &mut u64) -> 
             " ON CONFLICT DO NOTHING"
         ),
         concat!("DELETE FROM outputs WHERE file_id IN ", part!()),
+        concat!("DELETE FROM checkpoint_outputs WHERE file_id IN ", part!()),
+        concat!("DELETE FROM checkpoints WHERE file_id IN ", part!()),
+        concat!("DELETE FROM file_costs WHERE file_id IN ", part!()),
         concat!("DELETE FROM job_files WHERE id IN ", part!()),
     ];
     let mut removed = 0;

@@ -255,7 +255,8 @@ impl SqliteStore {
     pub(super) async fn list_events(&self, workspace: WorkspaceId, job: JobId, after: i64) -> Result<Vec<Event>> {
         let rows = sqlx::query(
             "SELECT id, sequence, type, payload, created_at FROM events
-             WHERE job_id = $1 AND workspace_id = $2 AND sequence > $3 ORDER BY sequence",
+             WHERE job_id = $1 AND workspace_id = $2 AND sequence > $3
+                 AND EXISTS (SELECT 1 FROM jobs j WHERE j.id = job_id) ORDER BY sequence",
         )
         .bind(job.to_string())
         .bind(workspace.to_string())

@@ -1,26 +1,19 @@
 //! How a job comes into being, moves on and goes: the steps that several use cases share. Each runs in
 //! its caller's transaction.
 
-use docmill_model::ids::{EventId, JobId};
-use docmill_model::job::{EventType, JobStatus, JobTrigger};
-use docmill_model::time::{Micros, iso8601};
-use serde_json::json;
+use docmill_model::ids::JobId;
+use docmill_model::job::{JobStatus, JobTrigger};
+use docmill_model::time::Micros;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use super::Slots;
+use super::events::{event_columns, record_event, record_progress};
 use super::naming;
+use super::paid::resume;
 use super::rows::{action_word, count, id, parse_id, size_column, to_json, word};
 
 use crate::{FileInput, NewFile, NewJob, NewRun, Result, StoreError};
-
-/// What an event tells about its job; a macro so that it can be part of literals.
-macro_rules! event_columns {
-    () => {
-        "RETURNING id, event_count, workspace_id, workflow_id, workflow_name, status,
-                   files_total, files_succeeded, files_failed"
-    };
-}
 
 /// The account's next job of a kind to start, and how many of them run.
 pub(super) const NEXT_WAITING: &str = "SELECT j.id, j.files_total, j.listing,
@@ -103,9 +96,12 @@ async fn insert_file(db: &mut SqliteConnection, job: &NewJob, ordinal: usize, fi
     .bind(source.map(|(_, object, _)| object.locator.as_str()))
     .bind(source.map(|(_, object, _)| to_json(object)).transpose()?)
     .bind(source.map(|(_, _, action)| action_word(action)))
-    .execute(db)
+    .execute(&mut *db)
     .await?;
-    Ok(())
+    match (job.retry_of, file.resumes) {
+        (Some(_), Some(from)) => resume(db, job.id, from, file.id).await,
+        _ => Ok(()),
+    }
 }
 
 /// Refuses a retry of what the job it retries no longer holds: that job was deleted meanwhile, so
@@ -254,34 +250,6 @@ pub(super) async fn change_status(
     Ok(Some(after))
 }
 
-async fn record_event(db: &mut SqliteConnection, job: &SqliteRow, event: EventType, now: Micros) -> Result<()> {
-    let job_id: JobId = id(job, "id")?;
-    let payload = json!({
-        "job_id": job_id,
-        "workflow_id": job.try_get::<&str, _>("workflow_id")?,
-        "workflow_name": job.try_get::<&str, _>("workflow_name")?,
-        "status": job.try_get::<&str, _>("status")?,
-        "files_total": count(job, "files_total")?,
-        "files_succeeded": count(job, "files_succeeded")?,
-        "files_failed": count(job, "files_failed")?,
-        "at": iso8601(now),
-    });
-    sqlx::query(
-        "INSERT INTO events (id, job_id, workspace_id, sequence, type, payload, created_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7)",
-    )
-    .bind(EventId::new().to_string())
-    .bind(job_id.to_string())
-    .bind(job.try_get::<&str, _>("workspace_id")?)
-    .bind(job.try_get::<i64, _>("event_count")?)
-    .bind(event.as_str())
-    .bind(payload.to_string())
-    .bind(now)
-    .execute(db)
-    .await?;
-    Ok(())
-}
-
 /// Counts ended files of a job (none, to only look) and ends the job when they were its last and no more
 /// are being listed; whether it ended.
 pub(super) async fn count_ended(
@@ -295,7 +263,8 @@ pub(super) async fn count_ended(
     let row = sqlx::query(
         "UPDATE jobs SET files_succeeded = files_succeeded + $2, files_failed = files_failed + $3
          WHERE id = $1 AND status = 'IN_PROGRESS'
-         RETURNING status, account_id, stored, listing, listing_error, files_total, files_succeeded, files_failed",
+         RETURNING status, account_id, stored, listing, listing_error, files_total, files_succeeded, files_failed,
+             started_at, progress_at",
     )
     .bind(job.to_string())
     .bind(succeeded)
@@ -306,6 +275,7 @@ pub(super) async fn count_ended(
     let (succeeded, failed) = (count(&row, "files_succeeded")?, count(&row, "files_failed")?);
     let open = row.try_get::<Option<&str>, _>("listing")? == Some("open");
     if open || succeeded + failed < count(&row, "files_total")? {
+        record_progress(db, job, &row, now).await?;
         return Ok(false);
     }
     let files = match (succeeded, failed) {

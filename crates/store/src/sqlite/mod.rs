@@ -1,9 +1,16 @@
 //! The SQLite store: one writer that commits in groups, a few readers, WAL, `synchronous=FULL`.
 
+mod channels;
 mod claims;
+mod codes;
 mod connectors;
 mod deletion;
+mod deliveries;
+mod delivery_ends;
+mod delivery_log;
+mod events;
 mod firings;
+mod inbox;
 mod jobs;
 mod keys;
 mod lifecycle;
@@ -11,6 +18,7 @@ mod listed_pages;
 mod listings;
 mod naming;
 mod open;
+mod paid;
 mod rows;
 mod slugs;
 mod upkeep;
@@ -22,37 +30,24 @@ mod writer;
 mod tests;
 
 use async_trait::async_trait;
+use docmill_model::channel::{ChannelKind, ChannelScope};
 use docmill_model::connector::ConnectorRole;
-use docmill_model::ids::{AccountId, CheckId, ConnectorId, FileId, JobId, KeyId, NodeId, WorkflowId, WorkspaceId};
+use docmill_model::ids::{
+    AccountId, CheckId, ConnectorId, DeliveryId, EventId, FileId, JobId, KeyId, NodeId, WorkflowId, WorkspaceId,
+};
 use docmill_model::job::JobStatus;
 use docmill_model::time::Micros;
-use sqlx::SqlitePool;
 
 use crate::{
-    Account, ApiKey, Claim, ConnectionCheck, Connector, ConnectorDeletion, DeleteOutcome, DueWorkflow, Event,
-    FileOutcome, FilePage, Firing, Job, JobFile, JobFilter, Lease, ListedPage, ListingClaim, ListingLease,
-    ListingOutcome, NewConnector, NewJob, NewKey, NewWorkflow, Output, Principal, Result, ScheduledRun, Stats, Store,
-    Workflow, WorkflowDefinition, WorkflowFilter, Workspace,
+    Account, ApiKey, Attempt, CallRecord, Channel, ChannelCreation, ChannelDefinition, ChannelRef, ChannelUpdate,
+    Checkpoint, Claim, CodeHash, CodeIssue, CodeLimits, CodeTry, ConnectionCheck, Connector, ConnectorDeletion, Cost,
+    DeleteOutcome, Delivery, DeliveryClaim, DeliveryFilter, DeliveryFinish, DeliveryLease, DeliveryOutcome,
+    DeliveryQuery, DueWorkflow, Event, FileCost, FileOutcome, FilePage, Firing, InboxFilter, Job, JobFile, JobFilter,
+    Lease, ListedPage, ListingClaim, ListingLease, ListingOutcome, MarkRead, NewChannel, NewCode, NewConnector, NewJob,
+    NewKey, NewWorkflow, Notification, Output, Principal, Replay, Result, ScheduledRun, Stats, Store, Workflow,
+    WorkflowDefinition, WorkflowFilter, Workspace,
 };
-use writer::Writer;
-
-/// [`Store`] over one SQLite file. Only one server process may work on the file; short visits of the
-/// command line (`docmill keys ...`) are safe at any time.
-#[derive(Debug)]
-pub struct SqliteStore {
-    writer: Writer,
-    readers: SqlitePool,
-    slots: Slots,
-}
-
-/// How many jobs of one account run at once, by kind; 0 is no bound.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slots {
-    /// Jobs over uploaded files.
-    pub local_jobs: u32,
-    /// Runs of stored workflows.
-    pub workflow_jobs: u32,
-}
+pub use open::{Slots, SqliteStore};
 
 #[async_trait]
 impl Store for SqliteStore {
@@ -291,6 +286,201 @@ impl Store for SqliteStore {
 
     async fn expire_jobs(&self, before: Micros, max: u32) -> Result<u64> {
         self.remove_jobs_ended_before(before, max).await
+    }
+
+    async fn save_checkpoint(&self, lease: Lease, checkpoint: Checkpoint) -> Result<()> {
+        self.set_checkpoint(lease, checkpoint).await
+    }
+
+    async fn checkpoint(&self, file: FileId) -> Result<Option<Checkpoint>> {
+        self.find_checkpoint(file).await
+    }
+
+    async fn answers(&self, workspace: WorkspaceId, keys: &[String]) -> Result<Vec<(String, Vec<u8>)>> {
+        self.find_answers(workspace, keys).await
+    }
+
+    async fn record_calls(&self, record: CallRecord, max_bytes: u64, now: Micros) -> Result<()> {
+        self.add_calls(record, max_bytes, now).await
+    }
+
+    async fn forget_answers(&self, workspace: WorkspaceId, keys: Vec<String>) -> Result<()> {
+        self.remove_answers(workspace, keys).await
+    }
+
+    async fn spent(&self, workspace: WorkspaceId, month: &str) -> Result<i64> {
+        self.find_spent(workspace, month).await
+    }
+
+    async fn job_costs(&self, workspace: WorkspaceId, job: JobId) -> Result<Vec<(u32, Cost)>> {
+        self.list_job_costs(workspace, job).await
+    }
+
+    async fn file_costs(&self, workspace: WorkspaceId, job: JobId, files: &[FileId]) -> Result<Vec<FileCost>> {
+        self.list_file_costs(workspace, job, files).await
+    }
+
+    async fn expire_answers(&self, before: Micros, max: u32) -> Result<u64> {
+        self.remove_unused_answers(before, max).await
+    }
+
+    async fn create_channel(
+        &self,
+        channel: NewChannel,
+        max: u32,
+        limits: CodeLimits,
+        now: Micros,
+    ) -> Result<ChannelCreation> {
+        self.insert_channel(channel, max, limits, now).await
+    }
+
+    async fn channel(&self, channel: ChannelRef) -> Result<Option<Channel>> {
+        self.find_channel(channel).await
+    }
+
+    async fn channels(
+        &self,
+        workspace: WorkspaceId,
+        scope: ChannelScope,
+        kind: ChannelKind,
+        enabled: Option<bool>,
+    ) -> Result<Vec<Channel>> {
+        self.list_channels(workspace, scope, kind, enabled).await
+    }
+
+    async fn update_channel(
+        &self,
+        channel: ChannelRef,
+        definition: ChannelDefinition,
+        code: Option<NewCode>,
+        seen: Micros,
+        limits: CodeLimits,
+        now: Micros,
+    ) -> Result<ChannelUpdate> {
+        self.set_channel_definition(channel, definition, code, seen, limits, now)
+            .await
+    }
+
+    async fn delete_channel(&self, channel: ChannelRef, now: Micros) -> Result<bool> {
+        self.remove_channel(channel, now).await
+    }
+
+    async fn issue_code(
+        &self,
+        channel: ChannelRef,
+        code: NewCode,
+        limits: CodeLimits,
+        now: Micros,
+    ) -> Result<Option<CodeIssue>> {
+        self.send_code(channel, code, limits, now).await
+    }
+
+    async fn try_code(
+        &self,
+        channel: ChannelRef,
+        presented: CodeHash,
+        limits: CodeLimits,
+        now: Micros,
+    ) -> Result<Option<CodeTry>> {
+        self.compare_code(channel, presented, limits, now).await
+    }
+
+    async fn unsubscribe(&self, channel: ChannelRef, reason: &str, now: Micros) -> Result<bool> {
+        self.stop_channel(channel, reason.to_owned(), now).await
+    }
+
+    async fn create_test(&self, channel: ChannelRef, now: Micros) -> Result<Option<DeliveryId>> {
+        self.insert_test(channel, now).await
+    }
+
+    async fn claim_deliveries(&self, query: DeliveryQuery, now: Micros) -> Result<Vec<DeliveryClaim>> {
+        self.claim_due(query, now).await
+    }
+
+    async fn claim_siblings(
+        &self,
+        lease: DeliveryLease,
+        max: u32,
+        lease_until: Micros,
+        now: Micros,
+    ) -> Result<Vec<DeliveryClaim>> {
+        self.claim_digest(lease, max, lease_until, now).await
+    }
+
+    async fn mails_since(&self, workspace: WorkspaceId, mailbox: &str, since: Micros) -> Result<u64> {
+        self.count_mails(workspace, mailbox, since).await
+    }
+
+    async fn next_delivery(&self, lane: ChannelKind) -> Result<Option<Micros>> {
+        self.first_delivery(lane).await
+    }
+
+    async fn renew_deliveries(&self, leases: &[DeliveryLease], lease_until: Micros) -> Result<Vec<DeliveryLease>> {
+        self.renew_delivery_leases(leases.to_vec(), lease_until).await
+    }
+
+    async fn finish_deliveries(
+        &self,
+        leases: &[DeliveryLease],
+        attempt: Attempt,
+        outcome: DeliveryOutcome,
+        disable_after: Option<Micros>,
+        now: Micros,
+    ) -> Result<DeliveryFinish> {
+        self.end_attempt(leases.to_vec(), attempt, outcome, disable_after, now)
+            .await
+    }
+
+    async fn defer_deliveries(&self, leases: &[DeliveryLease], not_before: Micros) -> Result<()> {
+        self.give_deliveries_back(leases.to_vec(), not_before).await
+    }
+
+    async fn recover_deliveries(&self, all: bool, now: Micros) -> Result<u64> {
+        self.give_abandoned_back(all, now).await
+    }
+
+    async fn deliveries(&self, channel: ChannelRef, filter: DeliveryFilter) -> Result<Option<Vec<Delivery>>> {
+        self.list_deliveries(channel, filter).await
+    }
+
+    async fn delivery(&self, channel: ChannelRef, delivery: DeliveryId) -> Result<Option<Delivery>> {
+        self.find_delivery(channel, delivery).await
+    }
+
+    async fn attempts(&self, channel: ChannelRef, delivery: DeliveryId) -> Result<Option<Vec<Attempt>>> {
+        self.list_attempts(channel, delivery).await
+    }
+
+    async fn replay_delivery(&self, channel: ChannelRef, delivery: DeliveryId) -> Result<Replay> {
+        self.send_again(channel, delivery).await
+    }
+
+    async fn replay_failed(&self, channel: ChannelRef, since: Micros) -> Result<Option<u64>> {
+        self.send_failed_again(channel, since).await
+    }
+
+    async fn notifications(&self, workspace: WorkspaceId, filter: &InboxFilter) -> Result<Vec<Notification>> {
+        self.list_notifications(workspace, filter).await
+    }
+
+    async fn notification(&self, workspace: WorkspaceId, id: EventId) -> Result<Option<Notification>> {
+        self.find_notification(workspace, id).await
+    }
+
+    async fn unread_count(&self, workspace: WorkspaceId, workflow: Option<WorkflowId>) -> Result<u64> {
+        self.count_unread(workspace, workflow).await
+    }
+
+    async fn mark_read(&self, workspace: WorkspaceId, which: MarkRead, now: Micros) -> Result<u64> {
+        self.set_read(workspace, which, now).await
+    }
+
+    async fn expire_notifications(&self, before: Micros, max: u32) -> Result<u64> {
+        self.forget_notifications(before, max).await
+    }
+
+    async fn expire_codes(&self, now: Micros) -> Result<u64> {
+        self.forget_codes(now).await
     }
 
     async fn garbage(&self, max: u32) -> Result<Vec<String>> {

@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{AssertSqlSafe, SqlSafeStr, SqliteConnection};
+use sqlx::{AssertSqlSafe, SqlSafeStr, SqliteConnection, SqlitePool};
 
 use super::writer::Writer;
-use super::{Slots, SqliteStore};
 use crate::{Result, StoreError};
 
 /// Connections that read.
@@ -25,6 +24,24 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// Size the log is cut back to after a burst made it larger.
 const LOG_BYTES: &str = "67108864";
+
+/// [`crate::Store`] over one SQLite file. Only one server process may work on the file; short visits of the
+/// command line (`docmill keys ...`) are safe at any time.
+#[derive(Debug)]
+pub struct SqliteStore {
+    pub(super) writer: Writer,
+    pub(super) readers: SqlitePool,
+    pub(super) slots: Slots,
+}
+
+/// How many jobs of one account run at once, by kind; 0 is no bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slots {
+    /// Jobs over uploaded files.
+    pub local_jobs: u32,
+    /// Runs of stored workflows.
+    pub workflow_jobs: u32,
+}
 
 impl SqliteStore {
     /// Opens or creates the database and brings its schema up to date.
@@ -89,7 +106,7 @@ async fn migrate(options: &SqliteConnectOptions) -> std::result::Result<SqliteCo
         .max_connections(1)
         .connect_with(options.clone())
         .await?;
-    migrator().run(&pool).await?;
+    migrator(&VERSIONS).run(&pool).await?;
     Ok(pool.acquire().await?.detach())
 }
 
@@ -115,14 +132,16 @@ fn altered(path: &Path, version: i64) -> StoreError {
 }
 
 /// The schema's versions, from 1: what each is for, and its statements. A released one never changes.
-const VERSIONS: [(&str, &str); 2] = [
+pub(super) const VERSIONS: [(&str, &str); 4] = [
     ("initial", include_str!("../../migrations/sqlite/0001_initial.sql")),
     ("workflows", include_str!("../../migrations/sqlite/0002_workflows.sql")),
+    ("channels", include_str!("../../migrations/sqlite/0003_channels.sql")),
+    ("paid", include_str!("../../migrations/sqlite/0004_paid.sql")),
 ];
 
-fn migrator() -> Migrator {
+pub(super) fn migrator(versions: &[(&'static str, &'static str)]) -> Migrator {
     let migrations = (1..)
-        .zip(VERSIONS)
+        .zip(versions.iter().copied())
         .map(|(version, (description, sql))| {
             Migration::new(
                 version,

@@ -1,5 +1,6 @@
 //! The conformance suite on SQLite, and tests of what is particular to it.
 
+mod atomicity;
 mod files;
 mod groups;
 mod plans;

@@ -9,7 +9,8 @@ use crate::{Result, Stats};
 
 /// Whether a row refers to a blob.
 pub(super) const REFERRED: &str = "SELECT EXISTS (SELECT 1 FROM job_files WHERE blob_key = $1)
-        OR EXISTS (SELECT 1 FROM outputs WHERE blob_key = $1)";
+        OR EXISTS (SELECT 1 FROM outputs WHERE blob_key = $1)
+        OR EXISTS (SELECT 1 FROM checkpoint_outputs WHERE blob_key = $1)";
 
 /// What [`Stats`] tells.
 pub(super) const COUNTS: &str = "SELECT
@@ -17,6 +18,7 @@ pub(super) const COUNTS: &str = "SELECT
         (SELECT count(*) FROM jobs WHERE status = 'IN_PROGRESS') AS in_progress,
         (SELECT count(*) FROM job_files WHERE state = 'ready') AS ready,
         (SELECT count(*) FROM job_files WHERE state = 'running') AS running,
+        (SELECT count(*) FROM deliveries WHERE state = 'pending') AS pending,
         (SELECT min(j.started_at) FROM jobs j WHERE j.status = 'IN_PROGRESS' AND EXISTS
              (SELECT 1 FROM job_files f WHERE f.job_id = j.id AND f.state = 'ready')) AS oldest";
 
@@ -68,6 +70,7 @@ impl SqliteStore {
             files_ready: count(&row, "ready")?,
             files_running: count(&row, "running")?,
             oldest_ready_age: oldest.map_or(0, |at| (now - at).max(0)),
+            deliveries_pending: count(&row, "pending")?,
         })
     }
 

@@ -188,6 +188,7 @@ pub(crate) fn new_file(workspace: WorkspaceId, name: &str) -> NewFile {
         content_type: Some("text/plain".into()),
         size: 7,
         input: FileInput::Blob(input_key(workspace, id)),
+        resumes: None,
     }
 }
 

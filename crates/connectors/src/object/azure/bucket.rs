@@ -3,8 +3,9 @@
 use async_trait::async_trait;
 use bytes::Bytes;
 use chrono::Utc;
+use docmill_egress::HttpClient;
 use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue};
-use reqwest::{Client, Method, Request, Response};
+use reqwest::{Method, Request, Response};
 
 use super::super::http::{Refused, checked, exact_url, exchange, secret_header, whole, xml_refusal};
 use super::super::text::{decode, key_path, query, walk};
@@ -18,7 +19,7 @@ const VERSION: &str = "2021-12-02";
 
 /// A container.
 pub(super) struct Azure {
-    pub(super) client: Client,
+    pub(super) client: HttpClient,
     pub(super) connection: Connection,
 }
 

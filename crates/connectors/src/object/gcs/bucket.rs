@@ -2,8 +2,9 @@
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use docmill_egress::HttpClient;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
-use reqwest::{Client, Method, Request, Response, StatusCode};
+use reqwest::{Method, Request, Response, StatusCode};
 use serde_json::Value;
 
 use super::super::http::{Refusal, Refused, checked, exact_url, exchange, secret_header, whole};
@@ -14,7 +15,7 @@ use crate::{ConnectorError, ErrorKind, Result};
 
 /// A bucket.
 pub(super) struct Gcs {
-    pub(super) client: Client,
+    pub(super) client: HttpClient,
     pub(super) name: String,
     /// URL of the service.
     pub(super) base: String,

@@ -5,20 +5,20 @@ use std::sync::{PoisonError, RwLock};
 use async_trait::async_trait;
 use bytes::Bytes;
 use chrono::Utc;
-use docmill_egress::Egress;
+use docmill_egress::identity::aws::{Scope, sign};
+use docmill_egress::{Egress, HttpClient};
 use reqwest::header::{CONTENT_TYPE, HeaderValue};
-use reqwest::{Client, Method, Request, Response};
+use reqwest::{Method, Request, Response};
 
 use super::super::http::{Refused, checked, exact_url, exchange, whole, xml_refusal};
 use super::super::text::{decode, encode, key_path, query, walk};
 use super::super::{Ask, Bucket, Entry, Page, seconds};
 use super::credentials::Credentials;
-use super::sign::{Scope, sign};
 use crate::Result;
 
 /// A bucket of S3 or of a compatible service.
 pub(super) struct S3 {
-    pub(super) client: Client,
+    pub(super) client: HttpClient,
     pub(super) egress: Egress,
     pub(super) name: String,
     /// Base of the URL of a compatible service; `None`: Amazon's own.

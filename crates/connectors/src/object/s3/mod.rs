@@ -1,18 +1,16 @@
 //! Buckets of Amazon S3 and of everything that speaks its language.
 
-mod ambient;
 mod bucket;
 mod credentials;
-mod sign;
 
 use std::sync::{Arc, RwLock};
 
+use docmill_egress::identity::Kept;
+use docmill_egress::identity::aws::{Key, domain, is_region, sts_of};
 use serde_json::{Map, Value};
 
 use self::bucket::S3;
 use self::credentials::{Credentials, Role};
-use self::sign::Key;
-use super::kept::Kept;
 use super::{ObjectDestination, ObjectSource, Place, endpoint, http, plain_name, remote_url};
 use crate::config::{Field, FieldKind};
 use crate::settings::{flag, given, text};
@@ -187,25 +185,6 @@ fn credentials(environment: &Environment, config: &Map<String, Value>, sts: Stri
             kept: Kept::default(),
         }))),
     }
-}
-
-/// Amazon's domain for a region.
-fn domain(region: &str) -> &'static str {
-    match region.starts_with("cn-") {
-        true => "amazonaws.com.cn",
-        false => "amazonaws.com",
-    }
-}
-
-/// Base of the URL of Amazon's security token service in a region.
-fn sts_of(region: &str) -> String {
-    format!("https://sts.{region}.{}", domain(region))
-}
-
-/// Whether a text can be a region: it becomes part of host names.
-fn is_region(text: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    !text.is_empty() && text.len() <= 40 && text.bytes().all(plain)
 }
 
 fn invalid(message: &str) -> ConnectorError {

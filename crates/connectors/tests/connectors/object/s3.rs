@@ -129,7 +129,7 @@ async fn reqwest_put(url: &str, body: &'static str) -> Result<(), docmill_connec
     // The double serves public objects only without credentials, as the real one does.
     let client = environment().egress.http_client(std::time::Duration::from_secs(10))?;
     let response = client
-        .put(url)
+        .request(reqwest::Method::PUT, url)
         .header("x-amz-acl", "public-read")
         .body(body)
         .send()

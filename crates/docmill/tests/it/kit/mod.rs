@@ -2,6 +2,8 @@
 
 pub(crate) mod client;
 pub(crate) mod documents;
+pub(crate) mod models;
+pub(crate) mod post;
 pub(crate) mod raw;
 pub(crate) mod server;
 

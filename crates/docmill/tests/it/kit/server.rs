@@ -243,7 +243,18 @@ fn tail(text: &str, bytes: usize) -> &str {
 /// The program with the settings of a test and none of the machine's.
 fn program(home: &Path, settings: &[(String, String)]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_docmill"));
-    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("DOCMILL_")) {
+    let foreign = [
+        "DOCMILL_",
+        "OPENAI_",
+        "AZURE_OPENAI_",
+        "ANTHROPIC_",
+        "GEMINI_",
+        "GOOGLE_API",
+        "VOYAGE",
+        "TOGETHER",
+        "WATSONX_",
+    ];
+    for (name, _) in std::env::vars().filter(|(name, _)| foreign.iter().any(|start| name.starts_with(start))) {
         command.env_remove(name);
     }
     command

@@ -5,13 +5,16 @@ use std::borrow::Cow;
 use docmill_model::settings::ChunkOptions;
 
 use super::Part;
-use super::grid::{Cell, Grid, Row, escaped_len, push_rows, push_text};
 use super::spans::Spans;
+use crate::chunk::Measure;
 use crate::chunk::split::Splitter;
-use crate::chunk::text;
+use crate::markup::grid::{Cell, Grid, Row, escaped_len, push_rows, push_text};
 
 /// Length of the markup around the text of a chunk that is one cell.
 const CELL_MARKUP: usize = "<table><tr><td></td></tr></table>".len();
+
+/// The same in tokens.
+const CELL_MARKUP_TOKENS: usize = 12;
 
 /// Packs the rows of `grid` into chunks whose texts have at most `max_characters`. Rows bound together by
 /// a rowspan stay together if they fit one chunk.
@@ -19,6 +22,7 @@ pub(super) fn pack(grid: &Grid, options: &ChunkOptions) -> Vec<Part> {
     let mut packer = Packer {
         max: options.max_characters,
         overlap: options.overlap,
+        measure: Measure::of(options),
         header: Header::of(grid, options),
         parts: Vec::new(),
         held: Vec::new(),
@@ -60,7 +64,8 @@ impl Header {
         }
         let mut text = String::new();
         push_text(&mut text, rows);
-        let len = text::len(&text);
+        let measure = Measure::of(options);
+        let len = measure.len(&text);
         // A header that does not stand on the first chunk as a whole can't be repeated on the second.
         if len == 0 || len > max.saturating_mul(3) / 4 || len + rows.len() > max {
             return None;
@@ -68,13 +73,18 @@ impl Header {
         let mut html = String::from("<thead>");
         push_rows(&mut html, rows, "th");
         html.push_str("</thead>");
-        if text::len(&html) > max.saturating_mul(4) {
+        if measure.len(&html) > max.saturating_mul(4) {
             return None;
         }
         let room = max.saturating_sub(len + 1);
         // Pieces of a cell would be of one character.
         let cuts_cells = || body.iter().flat_map(|row| &row.cells).any(|cell| cell.len > room);
-        if room < CELL_MARKUP + 2 && cuts_cells() {
+        let markup = if measure.in_tokens() {
+            CELL_MARKUP_TOKENS
+        } else {
+            CELL_MARKUP
+        };
+        if room < markup + 2 && cuts_cells() {
             return None;
         }
         Some(Self {
@@ -89,6 +99,7 @@ impl Header {
 struct Packer<'g> {
     max: usize,
     overlap: usize,
+    measure: Measure,
     header: Option<Header>,
     parts: Vec<Part>,
     /// Rows of the chunk being filled.
@@ -201,6 +212,13 @@ impl<'g> Packer<'g> {
     /// Splits a text that is too long for one chunk into cells of their own, such that the markup of each
     /// fits the limit too.
     fn add_cell_pieces(&mut self, text: &str) {
+        if self.measure.in_tokens() {
+            let room = self.limit().saturating_sub(CELL_MARKUP_TOKENS).max(1);
+            for piece in self.measure.split(text, room, self.overlap.min(room / 2)) {
+                self.emit_cells(vec![Cell::new(piece)]);
+            }
+            return;
+        }
         let mut splitter = Splitter::new(text);
         loop {
             let room = self.limit().saturating_sub(CELL_MARKUP);

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::grid::{Cell, Row};
+use crate::markup::grid::{Cell, Row};
 
 /// Most cells from above that are kept. More of them are no table of this world, and would be repeated
 /// on every chunk.

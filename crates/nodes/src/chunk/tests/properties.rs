@@ -5,6 +5,8 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 
 use super::*;
+use crate::chunk::{Measure, chunk_by_similarity};
+use docmill_model::settings::Tokenizer;
 
 fn visible(text: &str) -> impl Iterator<Item = char> {
     text.chars().filter(|c| !c.is_whitespace())
@@ -111,6 +113,7 @@ fn any_options() -> impl Strategy<Value = ChunkOptions> {
         isolate_table: flags[4],
         combine_text_under_n_chars: combine,
         multipage_sections: flags[5],
+        ..ChunkOptions::new(strategy)
     })
 }
 
@@ -179,5 +182,66 @@ proptest! {
         let text = "some words ".repeat(20);
         let chunks = run(&[table(&text, &html)], &by_character(max));
         prop_assert!(chunks.iter().all(|chunk| chunk.text.chars().count() <= max));
+    }
+
+    #[test]
+    fn in_tokens_no_chunk_is_too_long_and_nothing_is_lost(
+        elements in any_elements(4),
+        mut options in any_options(),
+        tokenizer in prop::sample::select(Tokenizer::ALL.to_vec()),
+    ) {
+        options.tokenizer = Some(tokenizer);
+        options.skip_table_chunking = false;
+        let measure = Measure::of(&options);
+        let chunks = run(&elements, &options);
+        for chunk in &chunks {
+            let fits = measure.len(&chunk.text) <= options.max_characters || chunk.text.chars().count() == 1;
+            prop_assert!(fits, "{:?}", chunk.text);
+            prop_assert!(!chunk.text.trim().is_empty());
+        }
+        let after: String = chunks.iter().flat_map(|chunk| visible(&chunk.text)).collect();
+        let mut rest = after.chars();
+        for c in elements.iter().flat_map(|element| visible(&element.text)) {
+            prop_assert!(rest.any(|other| other == c), "{c} is missing in {after}");
+        }
+    }
+
+    #[test]
+    fn an_overlap_in_tokens_is_the_end_of_the_piece_before(
+        text in "([a-zä]{1,12} ){0,60}",
+        max in 2usize..30,
+        overlap in 1usize..12,
+    ) {
+        let overlap = overlap.min(max - 1);
+        let options = ChunkOptions { tokenizer: Some(Tokenizer::O200k), ..by_character(max) };
+        let measure = Measure::of(&options);
+        let pieces = measure.split(&text, max, overlap);
+        let words: Vec<_> = text.split_whitespace().collect();
+        let mut rebuilt = String::new();
+        let mut before = String::new();
+        for piece in pieces {
+            let tail = measure.tail(&before, overlap);
+            prop_assert!(measure.len(tail) <= overlap && before.ends_with(tail));
+            let new = piece.strip_prefix(&format!("{tail} ")).unwrap_or(&piece);
+            rebuilt.push_str(&new.replace(' ', ""));
+            before = piece;
+        }
+        prop_assert_eq!(rebuilt, words.concat());
+    }
+
+    #[test]
+    fn by_similarity_keeps_everything_in_order_and_within_the_maximum(
+        elements in any_elements(1),
+        vectors in prop::collection::vec(prop::option::of(prop::collection::vec(-1.0f32..1.0, 0..4)), 0..14),
+        max in 1usize..200,
+        threshold in 0.01f64..0.99,
+    ) {
+        let mut options = by_character(max);
+        options.repeat_table_headers = false;
+        let chunks = chunk_by_similarity(elements.clone(), &vectors, &options, threshold, "scope");
+        prop_assert!(chunks.iter().all(|chunk| chunk.text.chars().count() <= max));
+        let before: String = elements.iter().flat_map(|element| visible(&element.text)).collect();
+        let after: String = chunks.iter().flat_map(|chunk| visible(&chunk.text)).collect();
+        prop_assert_eq!(before, after);
     }
 }

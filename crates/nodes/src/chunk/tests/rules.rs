@@ -115,7 +115,10 @@ fn metadata_is_consolidated_field_by_field() {
     m.sent_to = vec!["one".into()];
     m.image_base64 = Some("AAAA".into());
     m.enrichment_origins = json!({"text": [{"provider": "p"}]}).as_object().unwrap().clone();
-    m.extra = json!({"custom": 1}).as_object().unwrap().clone();
+    m.extra = json!({"custom": 1, "entities": {"items": [{"entity": "A"}, {"entity": "B"}], "relationships": []}})
+        .as_object()
+        .unwrap()
+        .clone();
     let mut second = prose("b").on_page(4);
     let m = &mut second.metadata;
     m.filename = Some("f.pdf".into());
@@ -127,7 +130,11 @@ fn metadata_is_consolidated_field_by_field() {
         .as_object()
         .unwrap()
         .clone();
-    m.extra = json!({"table_as_cells": [{"x": 0}]}).as_object().unwrap().clone();
+    m.extra = json!({"table_as_cells": [{"x": 0}],
+        "entities": {"items": [{"entity": "B"}, {"entity": "C"}], "relationships": [{"from": "B", "to": "C"}]}})
+    .as_object()
+    .unwrap()
+    .clone();
 
     let mut options = by_character(500);
     options.include_orig_elements = false;
@@ -146,6 +153,8 @@ fn metadata_is_consolidated_field_by_field() {
             "enrichment_origins": {"text": [{"provider": "p"}, {"provider": "q"}], "x": [{"provider": "p"}]},
             "page_spans": [{"page_number": 3}, {"page_number": 4}],
             "table_as_cells": [{"x": 0}],
+            "entities": {"items": [{"entity": "A"}, {"entity": "B"}, {"entity": "C"}],
+                         "relationships": [{"from": "B", "to": "C"}]},
         })
     );
 }
@@ -253,4 +262,85 @@ fn options_out_of_range_are_moved_into_it() {
     options.overlap = 7;
     options.new_after_n_chars = 9;
     assert_eq!(texts(&run(&[prose("ab")], &options)), ["a", "b"]);
+}
+
+#[test]
+fn by_similarity_a_chunk_begins_where_the_subject_changes() {
+    let elements = ["cats", "kittens", "", "bonds", "shares"].map(prose);
+    let vector = |x: f32, y: f32| Some(vec![x, y]);
+    let vectors = [
+        vector(1.0, 0.1),
+        vector(2.0, 0.3),
+        None,
+        vector(0.1, 1.0),
+        vector(0.0, 3.0),
+    ];
+    let run = |threshold: f64, max: usize| {
+        let chunks = crate::chunk::chunk_by_similarity(elements.to_vec(), &vectors, &by_character(max), threshold, "s");
+        texts(&chunks).join(" | ")
+    };
+    assert_eq!(run(0.5, 500), "cats\n\nkittens | bonds\n\nshares");
+    assert_eq!(run(0.01, 500), "cats\n\nkittens\n\nbonds\n\nshares");
+    assert_eq!(run(0.5, 13), "cats\n\nkittens | bonds\n\nshares");
+    assert_eq!(run(0.5, 12), "cats | kittens | bonds | shares");
+    let opposite = [vector(1.0, 0.0), vector(-1.0, 0.0)];
+    let chunks = crate::chunk::chunk_by_similarity(elements[..2].to_vec(), &opposite, &by_character(500), 0.01, "s");
+    assert_eq!(chunks.len(), 2);
+}
+
+#[test]
+fn data_of_the_document_pass_in_front_of_the_chunks() {
+    let mut data = element(ElementType::DocumentData, "");
+    data.metadata
+        .extra
+        .insert("extracted_data".into(), serde_json::json!({"a": 1}));
+    let chunks = run(&[data, prose("x"), prose("y")], &by_character(500));
+    assert_eq!(texts(&chunks), ["", "x\n\ny"]);
+    assert_eq!(chunks[0].kind, ElementType::DocumentData);
+    assert_eq!(chunks[0].metadata.extra["extracted_data"]["a"], 1);
+}
+
+#[test]
+fn lengths_are_in_tokens_with_a_tokenizer() {
+    let options = ChunkOptions {
+        tokenizer: Some(docmill_model::settings::Tokenizer::Cl100k),
+        overlap: 1,
+        ..by_character(4)
+    };
+    let chunks = run(
+        &[prose("one two three four five six"), prose("seven"), prose("eight")],
+        &options,
+    );
+    assert_eq!(
+        texts(&chunks),
+        ["one two three four", "four five six", "seven\n\neight"]
+    );
+    assert_eq!(chunks[1].metadata.is_continuation, Some(true));
+    let html = "<table><tr><th>Name</th><th>Value</th></tr><tr><td>alpha</td><td>1</td></tr><tr><td>beta</td><td>2</td></tr></table>";
+    let chunks = run(
+        &[table("Name Value alpha 1 beta 2", html)],
+        &ChunkOptions {
+            overlap: 0,
+            ..options.clone()
+        },
+    );
+    assert_eq!(chunks.len(), 2);
+    let rows = ChunkOptions {
+        max_characters: 16,
+        new_after_n_chars: 16,
+        overlap: 0,
+        ..options
+    };
+    let many = format!(
+        "<table><tr><th>Name</th><th>Value</th></tr>{}</table>",
+        "<tr><td>alpha beta</td><td>1</td></tr>".repeat(9)
+    );
+    let chunks = run(
+        &[table(&format!("Name Value {}", "alpha beta 1 ".repeat(9)), &many)],
+        &rows,
+    );
+    assert!(
+        chunks.len() > 2 && chunks.iter().all(|chunk| chunk.metadata.text_as_html.is_some()),
+        "{chunks:?}"
+    );
 }

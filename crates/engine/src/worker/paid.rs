@@ -1,0 +1,250 @@
+//! Files whose chain calls models: the chain's beginning in a child process, the rest here, with a checkpoint after
+//! each node that was paid for.
+
+use bytes::Bytes;
+use docmill_model::{Code, Warning};
+use docmill_store::blob::output_key;
+use docmill_store::{Checkpoint, FileOutcome, StoreError};
+use serde::{Deserialize, Serialize};
+
+use super::Task;
+use super::input::{Input, scope};
+use crate::chain::{ChainRun, Content, NodeFailure, StoreLedger};
+use crate::runner::RunFailure;
+
+/// How far a file is.
+struct Progress {
+    /// Outputs of the first nodes that are stored: key of the blob and bytes.
+    stored: Vec<(String, u64)>,
+    /// Outputs of the nodes after these.
+    fresh: Vec<Bytes>,
+    /// Bytes of all of them.
+    bytes: u64,
+    /// The last output.
+    content: Content,
+    notes: Notes,
+}
+
+/// What a checkpoint keeps beside outputs.
+#[derive(Default, Serialize, Deserialize)]
+struct Notes {
+    warnings: Vec<Warning>,
+    pages: u64,
+}
+
+/// Why a file goes no further.
+enum Stop {
+    /// It was stopped, or somebody else has it.
+    Lost,
+    Ended(FileOutcome),
+}
+
+impl Progress {
+    fn done(&self) -> usize {
+        self.stored.len() + self.fresh.len()
+    }
+}
+
+impl Task<'_> {
+    /// The outcome to record, or `None` when the file was stopped.
+    pub(super) async fn process_paid(&self, input: Input) -> Option<FileOutcome> {
+        match self.unless_stopped(self.run_paid(input)).await? {
+            Ok(outcome) | Err(Stop::Ended(outcome)) => Some(outcome),
+            Err(Stop::Lost) => None,
+        }
+    }
+
+    async fn run_paid(&self, input: Input) -> Result<FileOutcome, Stop> {
+        let Input { bytes, share, hash } = input;
+        let mut progress = match self.resume(hash.as_deref()).await? {
+            Some(progress) => progress,
+            None => self.begin(bytes).await?,
+        };
+        drop(share);
+        // Elements take more room than their text; as long as they are here, so much less is started.
+        let _share = self.room.outputs.take(progress.bytes.saturating_mul(2)).await;
+        let shared = &self.engine.shared;
+        let ledger = StoreLedger {
+            store: self.engine.store(),
+            workspace: self.claim.workspace,
+            job: self.claim.job,
+            file: self.claim.lease.file(),
+            cache_bytes: shared.config.models.config().cache_bytes,
+        };
+        let keys = self.engine.node_keys(self.claim.workspace);
+        let scope = scope(self.claim);
+        let run = ChainRun {
+            models: &shared.config.models,
+            keys: &keys,
+            ledger: &ledger,
+            chain: &self.claim.chain,
+            scope: &scope,
+        };
+        let nodes = self.claim.chain.nodes();
+        for index in progress.done()..nodes.len() {
+            progress = self.step(&run, index, progress).await?;
+            let paid = nodes.get(index).is_some_and(|node| node.work.model().is_some());
+            // At the last node the file's end records as much, unless it still has to be delivered.
+            if paid && (index + 1 < nodes.len() || !self.claim.destinations.is_empty()) {
+                self.checkpoint(&mut progress, hash.as_deref()).await?;
+            }
+        }
+        self.end(progress, hash).await
+    }
+
+    /// Where an earlier attempt, or the file this one retries, got to; `None` where there is nothing to go on from.
+    async fn resume(&self, hash: Option<&str>) -> Result<Option<Progress>, Stop> {
+        let found = self.engine.store().checkpoint(self.claim.lease.file()).await;
+        let found = found.map_err(|error| self.store_failed(error))?;
+        let Some(checkpoint) = found.filter(|found| found.content_hash.as_deref() == hash) else {
+            return Ok(None);
+        };
+        let Some((last, _)) = checkpoint.outputs.last() else {
+            return Ok(None);
+        };
+        let bytes = match self.engine.blobs().get(last).await {
+            Ok(bytes) => bytes,
+            Err(StoreError::BlobMissing(_)) => return Ok(None),
+            Err(error) => return Err(self.store_failed(error)),
+        };
+        let (Ok(notes), Ok(content)) = (
+            serde_json::from_value::<Notes>(checkpoint.state),
+            Content::read(bytes).await,
+        ) else {
+            return Ok(None);
+        };
+        tracing::info!(job.id = %self.claim.job, file.id = %self.claim.lease.file(), nodes = checkpoint.outputs.len(),
+            "the file goes on after its last checkpoint");
+        Ok(Some(Progress {
+            bytes: checkpoint.outputs.iter().map(|(_, size)| *size).sum(),
+            stored: checkpoint.outputs,
+            fresh: Vec::new(),
+            content,
+            notes,
+        }))
+    }
+
+    /// Runs the nodes that call no model.
+    async fn begin(&self, bytes: Bytes) -> Result<Progress, Stop> {
+        let chain = &self.claim.chain;
+        let run = self.run(bytes, chain.beginning(chain.free())).await;
+        let run = run.map_err(|failure| self.run_failed(failure).map_or(Stop::Lost, Stop::Ended))?;
+        let last = run.outputs.last().cloned().unwrap_or_default();
+        let content = Content::read(last).await.map_err(|failure| self.node_failed(failure))?;
+        Ok(Progress {
+            stored: Vec::new(),
+            bytes: run.outputs.iter().map(|output| output.len() as u64).sum(),
+            fresh: run.outputs,
+            content,
+            notes: Notes {
+                warnings: run.warnings,
+                pages: run.pages,
+            },
+        })
+    }
+
+    /// Runs one node.
+    async fn step(&self, run: &ChainRun<'_>, index: usize, progress: Progress) -> Result<Progress, Stop> {
+        let Progress {
+            stored,
+            mut fresh,
+            bytes,
+            content,
+            mut notes,
+        } = progress;
+        let next = run.step(index, content, &mut notes.warnings).await;
+        let next = next.map_err(|failure| self.node_failed(failure))?;
+        let (content, output) = next.write().await.map_err(|failure| self.node_failed(failure))?;
+        let bytes = bytes + output.len() as u64;
+        let most = run.models.config().max_output_bytes;
+        if bytes > most {
+            let message = format!(
+                "the outputs have more than {most} bytes: {}",
+                Code::OutputTooLarge.hint()
+            );
+            return Err(self.node_failed(NodeFailure::new(Code::OutputTooLarge, message)));
+        }
+        fresh.push(output);
+        let elements = content.elements();
+        let running = &self.engine.shared.running;
+        running.update(self.claim.lease.file(), |progress| {
+            progress.nodes_done = u32::try_from(index + 1).unwrap_or(u32::MAX);
+            progress.elements = elements;
+        });
+        Ok(Progress {
+            stored,
+            fresh,
+            bytes,
+            content,
+            notes,
+        })
+    }
+
+    /// Makes all outputs so far durable, and that they are there.
+    async fn checkpoint(&self, progress: &mut Progress, hash: Option<&str>) -> Result<(), Stop> {
+        self.store_fresh(progress).await?;
+        let state = serde_json::to_value(&progress.notes)
+            .map_err(|error| self.node_failed(NodeFailure::new(Code::Internal, error)))?;
+        let checkpoint = Checkpoint {
+            outputs: progress.stored.clone(),
+            content_hash: hash.map(str::to_owned),
+            state,
+        };
+        let saved = self.engine.store().save_checkpoint(self.claim.lease, checkpoint).await;
+        saved.map_err(|error| self.store_failed(error))
+    }
+
+    async fn store_fresh(&self, progress: &mut Progress) -> Result<(), Stop> {
+        let claim = self.claim;
+        let (file, token) = (claim.lease.file(), claim.lease.token());
+        for output in std::mem::take(&mut progress.fresh) {
+            let index = u32::try_from(progress.stored.len()).unwrap_or(u32::MAX);
+            let key = output_key(claim.workspace, claim.job, file, token, index);
+            let size = output.len() as u64;
+            let put = self.engine.blobs().put(&key, output).await;
+            put.map_err(|error| self.store_failed(error))?;
+            progress.stored.push((key, size));
+        }
+        Ok(())
+    }
+
+    /// Stores or delivers what came out.
+    async fn end(&self, mut progress: Progress, content_hash: Option<String>) -> Result<FileOutcome, Stop> {
+        let mut outputs = Vec::new();
+        let elements = progress.content.elements();
+        if self.claim.destinations.is_empty() {
+            self.store_fresh(&mut progress).await?;
+            let nodes = self.claim.chain.nodes().iter().zip(0u32..).zip(progress.stored);
+            outputs.extend(nodes.map(|((node, index), (key, size))| (node.id, index, key, size)));
+        } else {
+            let written = progress.content.write().await;
+            let (_, last) = written.map_err(|failure| self.node_failed(failure))?;
+            if let Err((destination, error)) = self.room.delivery.put(self.engine, self.claim, last).await {
+                return Ok(self.connector_failed(destination, error));
+            }
+        }
+        Ok(FileOutcome::Succeeded {
+            outputs,
+            warnings: progress.notes.warnings,
+            elements,
+            pages: progress.notes.pages,
+            content_hash,
+        })
+    }
+
+    fn node_failed(&self, failure: NodeFailure) -> Stop {
+        match failure {
+            NodeFailure::Store(error) => self.store_failed(error),
+            failure => self
+                .run_failed(RunFailure::from(failure))
+                .map_or(Stop::Lost, Stop::Ended),
+        }
+    }
+
+    fn store_failed(&self, error: StoreError) -> Stop {
+        match error {
+            StoreError::LeaseLost => Stop::Lost,
+            error => Stop::Ended(self.storage_failed(&error)),
+        }
+    }
+}

@@ -1,0 +1,456 @@
+//! The structure tree of tagged files: what each piece of marked content is a part of.
+//!
+//! A page names its content's elements in the parent tree, and from each of them the way up is short; so
+//! a page costs the same in a file of one page and of a thousand. The tree is walked as a whole only
+//! where a file lacks the parent tree.
+
+use std::collections::{BTreeMap, HashMap};
+
+use hayro_interpret::hayro_syntax::Pdf;
+use hayro_interpret::hayro_syntax::object::dict::keys::{
+    A, K, KIDS, MCID, NUMS, P, PARENT_TREE, PG, ROLE_MAP, S, STRUCT_PARENTS, STRUCT_TREE_ROOT,
+};
+use hayro_interpret::hayro_syntax::object::{Array, Dict, MaybeRef, Name, Object, ObjectIdentifier};
+use hayro_interpret::hayro_syntax::page::Page;
+use hayro_interpret::hayro_syntax::xref::XRef;
+
+use super::engine::{Tag, TagKind, TaggedCell};
+
+/// Entries of the parent tree that are read.
+const MAX_ENTRIES: usize = 1_000_000;
+/// Nodes of the parent tree that are visited.
+const MAX_NODES: usize = 10_000;
+/// Pieces of marked content of one page.
+const MAX_PIECES: usize = 200_000;
+/// Elements on the way up that are looked at.
+const MAX_DEPTH: usize = 64;
+/// Elements between a cell and its table, with both.
+const MAX_ABOVE_CELL: usize = 6;
+/// Rows, columns and cells of one table, and rows or columns that one cell spans.
+const MAX_ROWS: usize = 20_000;
+const MAX_COLUMNS: usize = 1000;
+const MAX_CELLS: usize = 200_000;
+const MAX_SPAN: usize = 1000;
+/// Attributes of cells.
+const COL_SPAN: &[u8] = b"ColSpan";
+const ROW_SPAN: &[u8] = b"RowSpan";
+/// Steps through the map of roles.
+const MAX_ROLES: usize = 8;
+
+/// The structure of a document.
+pub(super) struct Structure<'a> {
+    xref: &'a XRef,
+    roles: Dict<'a>,
+    /// What the parent tree has for the key of a page.
+    pages: HashMap<i32, MaybeRef<Object<'a>>>,
+    /// Elements that are known already, by object number.
+    known: HashMap<u32, Tag>,
+    /// Where there is no parent tree: by the object number of the page.
+    walked: HashMap<u32, Vec<Tag>>,
+    /// Tables that were read, by object number: their cells, row by row.
+    tables: HashMap<u32, Vec<TaggedCell>>,
+    /// The table and row of every cell of those.
+    rows: HashMap<u32, (u32, usize)>,
+}
+
+/// An element on the way down the tree.
+#[derive(Clone, Copy)]
+struct Context {
+    page: Option<u32>,
+    tag: Tag,
+    depth: usize,
+}
+
+impl<'a> Structure<'a> {
+    /// Opens the tree; none when there is none.
+    pub(super) fn open(pdf: &'a Pdf) -> Option<Self> {
+        let xref = pdf.xref();
+        let root = xref
+            .get::<Dict<'a>>(xref.root_id())?
+            .get::<Dict<'a>>(STRUCT_TREE_ROOT)?;
+        let mut structure = Self {
+            xref,
+            roles: root.get::<Dict<'a>>(ROLE_MAP).unwrap_or_default(),
+            pages: HashMap::new(),
+            known: HashMap::new(),
+            walked: HashMap::new(),
+            tables: HashMap::new(),
+            rows: HashMap::new(),
+        };
+        let Some(parents) = root.get::<Dict<'a>>(PARENT_TREE) else {
+            structure.walked = walk(&root, &structure.roles);
+            return Some(structure);
+        };
+        let mut todo = vec![parents];
+        let mut visited = 0;
+        while let Some(node) = todo.pop() {
+            visited += 1;
+            if visited > MAX_NODES {
+                break;
+            }
+            if let Some(kids) = node.get::<Array<'a>>(KIDS) {
+                todo.extend(kids.iter::<Dict<'a>>().take(MAX_NODES - todo.len().min(MAX_NODES)));
+            }
+            if let Some(numbers) = node.get::<Array<'a>>(NUMS) {
+                structure.add_numbers(&numbers);
+            }
+        }
+        Some(structure)
+    }
+
+    /// Adds the pairs of one leaf.
+    fn add_numbers(&mut self, numbers: &Array<'a>) {
+        let mut key = None;
+        for entry in numbers.raw_iter() {
+            if self.pages.len() >= MAX_ENTRIES {
+                return;
+            }
+            match (key.take(), entry) {
+                (None, MaybeRef::NotRef(Object::Number(number))) => key = Some(number.as_f64() as i32),
+                (Some(key), value) => {
+                    self.pages.insert(key, value);
+                }
+                (None, _) => {}
+            }
+        }
+    }
+
+    /// What the marked content of a page is, by its identifier.
+    pub(super) fn tags(&mut self, page: &Page<'a>) -> Vec<Tag> {
+        if !self.walked.is_empty() {
+            let number = page.raw().obj_id().map(|id| id.obj_number);
+            let tags = number.and_then(|number| self.walked.get(&number));
+            return tags.cloned().unwrap_or_default();
+        }
+        let entry = page
+            .raw()
+            .get::<i32>(STRUCT_PARENTS)
+            .and_then(|key| self.pages.get(&key));
+        let elements = match entry {
+            Some(MaybeRef::Ref(reference)) => self.xref.get::<Array<'a>>((*reference).into()),
+            Some(MaybeRef::NotRef(Object::Array(array))) => Some(array.clone()),
+            _ => None,
+        };
+        let Some(elements) = elements else { return Vec::new() };
+        let mut tags = Vec::new();
+        // Neighbours mostly belong to one element.
+        let mut last = (None, Tag::default());
+        for entry in elements.raw_iter().take(MAX_PIECES) {
+            let MaybeRef::Ref(reference) = entry else {
+                tags.push(Tag::default());
+                continue;
+            };
+            if last.0 != Some(reference.obj_number) {
+                let tag = match self.known.get(&reference.obj_number) {
+                    Some(tag) => *tag,
+                    None => self
+                        .xref
+                        .get::<Dict<'a>>(reference.into())
+                        .map_or(Tag::default(), |element| self.climb(element, reference.obj_number)),
+                };
+                last = (Some(reference.obj_number), tag);
+            }
+            tags.push(last.1);
+        }
+        tags
+    }
+
+    /// The cells of tables with rows among the tags of a page: all cells of those rows.
+    pub(super) fn cells(&mut self, tags: &[Tag]) -> Vec<TaggedCell> {
+        // Elements without a number of their own cannot be looked up.
+        if !self.walked.is_empty() {
+            return Vec::new();
+        }
+        // First and last row by table.
+        let mut spans: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
+        let mut last = 0;
+        for tag in tags.iter().filter(|tag| tag.kind == TagKind::Cell) {
+            if tag.element == last {
+                continue;
+            }
+            last = tag.element;
+            if !self.rows.contains_key(&tag.element) {
+                self.read_table(tag.element);
+            }
+            if let Some(&(table, row)) = self.rows.get(&tag.element) {
+                let span = spans.entry(table).or_insert((row, row));
+                *span = (span.0.min(row), span.1.max(row));
+            }
+        }
+        let mut found = Vec::new();
+        for (table, (first, last)) in spans {
+            let cells = self.tables.get(&table).map(Vec::as_slice).unwrap_or_default();
+            let start = cells.partition_point(|cell| cell.row < first);
+            let rows = cells.iter().skip(start).take_while(|cell| cell.row <= last);
+            // Rows beyond the page are cut off.
+            found.extend(rows.map(|cell| TaggedCell {
+                row_span: cell.row_span.min(last + 1 - cell.row),
+                ..*cell
+            }));
+        }
+        found
+    }
+
+    /// Reads the table a cell stands in.
+    fn read_table(&mut self, cell: u32) {
+        let mut number = cell;
+        let mut table = None;
+        for _ in 0..MAX_ABOVE_CELL {
+            let Some(element) = self.xref.get::<Dict<'a>>(ObjectIdentifier::new(number, 0)) else {
+                return;
+            };
+            if element
+                .get::<Name<'a>>(S)
+                .is_some_and(|name| role(name, &self.roles) == "Table")
+            {
+                table = Some(element);
+                break;
+            }
+            let Some(parent) = element.get_ref(P) else { return };
+            number = parent.obj_number;
+        }
+        let Some(table) = table else { return };
+        if self.tables.contains_key(&number) {
+            return;
+        }
+        let cells = self.table_cells(&table, number);
+        for cell in &cells {
+            self.rows.insert(cell.element, (number, cell.row));
+        }
+        self.tables.insert(number, cells);
+    }
+
+    /// The cells of a table, placed as their spans have it.
+    fn table_cells(&self, table: &Dict<'a>, number: u32) -> Vec<TaggedCell> {
+        let mut cells = Vec::new();
+        // Per column the first row that is free.
+        let mut free: Vec<usize> = Vec::new();
+        for (row, line) in self.table_rows(table).iter().enumerate() {
+            let mut column = 0;
+            for (element, cell) in self.elements(line) {
+                let header = match self.role_of(&cell).as_deref() {
+                    Some("TH") => true,
+                    Some("TD") => false,
+                    _ => continue,
+                };
+                while free.get(column).is_some_and(|&until| until > row) {
+                    column += 1;
+                }
+                let [column_span, row_span] = [COL_SPAN, ROW_SPAN].map(|key| span(&cell, key));
+                if column + column_span > MAX_COLUMNS || cells.len() >= MAX_CELLS {
+                    return cells;
+                }
+                if free.len() < column + column_span {
+                    free.resize(column + column_span, 0);
+                }
+                for until in free.iter_mut().skip(column).take(column_span) {
+                    *until = row + row_span;
+                }
+                cells.push(TaggedCell {
+                    element,
+                    table: number,
+                    row,
+                    column,
+                    row_span,
+                    column_span,
+                    header,
+                });
+                column += column_span;
+            }
+        }
+        cells
+    }
+
+    /// The rows of a table, be they in groups or not.
+    fn table_rows(&self, table: &Dict<'a>) -> Vec<Dict<'a>> {
+        let mut rows = Vec::new();
+        for (_, child) in self.elements(table) {
+            match self.role_of(&child).as_deref() {
+                Some("TR") => rows.push(child),
+                Some("THead" | "TBody" | "TFoot") => {
+                    let inner = self.elements(&child).into_iter().map(|(_, row)| row);
+                    rows.extend(inner.filter(|row| self.role_of(row).as_deref() == Some("TR")));
+                }
+                _ => {}
+            }
+            if rows.len() >= MAX_ROWS {
+                break;
+            }
+        }
+        rows.truncate(MAX_ROWS);
+        rows
+    }
+
+    fn role_of(&self, element: &Dict<'a>) -> Option<String> {
+        element.get::<Name<'a>>(S).map(|name| role(name, &self.roles))
+    }
+
+    /// The elements right below one, with their object numbers.
+    fn elements(&self, parent: &Dict<'a>) -> Vec<(u32, Dict<'a>)> {
+        if let Some(only) = parent.get_ref(K) {
+            let element = self.xref.get::<Dict<'a>>(only.into());
+            if let Some(element) = element {
+                return vec![(only.obj_number, element)];
+            }
+        }
+        let Some(kids) = parent.get::<Array<'a>>(K) else {
+            return Vec::new();
+        };
+        let elements = kids.raw_iter().take(MAX_ROWS).filter_map(|kid| match kid {
+            MaybeRef::Ref(reference) => {
+                let element = self.xref.get::<Dict<'a>>(reference.into())?;
+                Some((reference.obj_number, element))
+            }
+            MaybeRef::NotRef(_) => None,
+        });
+        elements.collect()
+    }
+
+    /// The tag of an element, by those it stands in.
+    fn climb(&mut self, element: Dict<'a>, number: u32) -> Tag {
+        let mut path = Vec::new();
+        let mut tag = Tag::default();
+        let mut next = Some((element, number));
+        while let Some((element, number)) = next {
+            if let Some(known) = self.known.get(&number) {
+                tag = *known;
+                break;
+            }
+            let Some(name) = element.get::<Name<'a>>(S) else { break };
+            path.push((role(name, &self.roles), number));
+            if path.len() > MAX_DEPTH {
+                break;
+            }
+            let number = element.get_ref(P).map_or(0, |parent| parent.obj_number);
+            next = element.get::<Dict<'a>>(P).map(|parent| (parent, number));
+        }
+        for (name, number) in path.into_iter().rev() {
+            tag = child_tag(&name, tag, number);
+            if number > 0 {
+                self.known.insert(number, tag);
+            }
+        }
+        tag
+    }
+}
+
+/// Collects the tags of all marked content from the tree itself.
+fn walk<'a>(root: &Dict<'a>, roles: &Dict<'a>) -> HashMap<u32, Vec<Tag>> {
+    let mut found: HashMap<u32, Vec<Tag>> = HashMap::new();
+    let mut add = |context: Context, mcid: f64| {
+        if let (Some(page), true) = (context.page, (0.0..MAX_PIECES as f64).contains(&mcid)) {
+            let tags = found.entry(page).or_default();
+            let index = mcid as usize;
+            // Identifiers count up; a gap larger than what came before is an error.
+            if index >= tags.len() && index <= 2 * tags.len() + 1000 {
+                tags.resize(index + 1, Tag::default());
+            }
+            if let Some(slot) = tags.get_mut(index) {
+                *slot = context.tag;
+            }
+        }
+    };
+    let start = Context {
+        page: None,
+        tag: Tag::default(),
+        depth: 0,
+    };
+    let (mut visited, mut elements) = (0, 0);
+    let mut todo: Vec<(Object<'a>, Context)> = kids(root).into_iter().map(|kid| (kid, start)).collect();
+    while let Some((object, context)) = todo.pop() {
+        visited += 1;
+        if visited > MAX_ENTRIES || context.depth > MAX_DEPTH {
+            continue;
+        }
+        match object {
+            Object::Number(number) => add(context, number.as_f64()),
+            Object::Dict(dict) => {
+                let page = dict.get_ref(PG).map(|page| page.obj_number).or(context.page);
+                if let Some(mcid) = dict.get::<f32>(MCID) {
+                    add(Context { page, ..context }, f64::from(mcid));
+                    continue;
+                }
+                let Some(name) = dict.get::<Name<'a>>(S) else { continue };
+                elements += 1;
+                let below = Context {
+                    page,
+                    tag: child_tag(&role(name, roles), context.tag, elements),
+                    depth: context.depth + 1,
+                };
+                todo.extend(kids(&dict).into_iter().rev().map(|kid| (kid, below)));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+fn kids<'a>(dict: &Dict<'a>) -> Vec<Object<'a>> {
+    match dict.get::<Object<'a>>(K) {
+        Some(Object::Array(array)) => array.iter::<Object<'a>>().take(MAX_PIECES).collect(),
+        Some(object) => vec![object],
+        None => Vec::new(),
+    }
+}
+
+/// How many rows or columns a cell spans.
+fn span(cell: &Dict<'_>, key: &[u8]) -> usize {
+    let in_dict = |attributes: &Dict<'_>| attributes.get::<u32>(key);
+    let stated = match cell.get::<Object<'_>>(A) {
+        Some(Object::Dict(attributes)) => in_dict(&attributes),
+        Some(Object::Array(list)) => list.iter::<Dict<'_>>().take(MAX_ROLES).find_map(|a| in_dict(&a)),
+        _ => None,
+    };
+    stated.map_or(1, |span| (span as usize).clamp(1, MAX_SPAN))
+}
+
+/// The standard name a name stands for.
+fn role(name: Name<'_>, roles: &Dict<'_>) -> String {
+    let mut name = String::from_utf8_lossy(name.as_ref()).into_owned();
+    for _ in 0..MAX_ROLES {
+        if kind(&name).is_some() || matches!(name.as_str(), "Table" | "TR" | "THead" | "TBody" | "TFoot") {
+            break;
+        }
+        match roles.get::<Name<'_>>(name.as_bytes()) {
+            Some(next) => name = String::from_utf8_lossy(next.as_ref()).into_owned(),
+            None => break,
+        }
+    }
+    name
+}
+
+/// What a standard element makes of its content; none when it says nothing.
+fn kind(name: &str) -> Option<TagKind> {
+    Some(match name {
+        "H" | "Title" => TagKind::Heading(None),
+        "H1" | "H2" | "H3" | "H4" | "H5" | "H6" => {
+            let level = name.as_bytes().get(1).map_or(1, |digit| digit.saturating_sub(b'0'));
+            TagKind::Heading(Some(level.max(1)))
+        }
+        "P" | "BlockQuote" | "Index" => TagKind::Paragraph,
+        "LI" | "LBody" | "Lbl" => TagKind::ListItem,
+        "Caption" => TagKind::Caption,
+        "Note" | "FENote" => TagKind::Note,
+        "Artifact" => TagKind::Artifact,
+        "TH" | "TD" => TagKind::Cell,
+        _ => return None,
+    })
+}
+
+/// The tag of an element within one of tag `parent`: a paragraph in a list item is the item's, one in
+/// a cell the cell's.
+fn child_tag(name: &str, parent: Tag, element: u32) -> Tag {
+    let nested = matches!(
+        parent.kind,
+        TagKind::ListItem | TagKind::Cell | TagKind::Caption | TagKind::Note
+    );
+    match kind(name) {
+        Some(TagKind::Paragraph) if nested => parent,
+        // Lists and the like in a cell are its text.
+        Some(TagKind::ListItem | TagKind::Note) if parent.kind == TagKind::Cell => parent,
+        // Label and body of an item are one.
+        Some(TagKind::ListItem) if name != "LI" && parent.kind == TagKind::ListItem => parent,
+        Some(kind) => Tag { kind, element },
+        None => parent,
+    }
+}
