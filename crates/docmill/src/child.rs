@@ -34,11 +34,6 @@ pub(crate) fn main(tessdata: Option<&Path>) -> ! {
 }
 
 fn work(request: Request, frames: &mut FrameWriter, ocr: Option<&Result<Ocr, String>>) -> Result<TaskDone, TaskFailed> {
-    let internal = |message: String| TaskFailed {
-        code: Code::Internal,
-        message,
-        needs_ocr: false,
-    };
     let task: TaskRequest =
         serde_json::from_slice(&request.request).map_err(|error| internal(format!("unreadable request: {error}")))?;
     let tools = Tools {
@@ -100,10 +95,10 @@ fn work(request: Request, frames: &mut FrameWriter, ocr: Option<&Result<Ocr, Str
                 }
             },
             _ => {
-                return Err(TaskFailed {
-                    code: Code::Internal,
-                    message: format!("`{}` calls a model provider, and the child process can't", node.subtype),
-                });
+                return Err(internal(format!(
+                    "`{}` calls a model provider, and the child process can't",
+                    node.subtype
+                )));
             }
         }
         frames.output(index, &json(&elements));
@@ -116,15 +111,21 @@ fn work(request: Request, frames: &mut FrameWriter, ocr: Option<&Result<Ocr, Str
     })
 }
 
+fn internal(message: String) -> TaskFailed {
+    TaskFailed {
+        code: Code::Internal,
+        message,
+        needs_ocr: false,
+    }
+}
+
 fn extract_by_patterns(
     elements: Vec<Element>,
     patterns: &[Pattern],
     output_mode: OutputMode,
 ) -> Result<Extracted, TaskFailed> {
-    let data = match_patterns(patterns, &elements).map_err(|error| TaskFailed {
-        code: Code::Internal,
-        message: format!("a checked pattern does not compile: {error}"),
-    })?;
+    let data = match_patterns(patterns, &elements)
+        .map_err(|error| internal(format!("a checked pattern does not compile: {error}")))?;
     Ok(extract::output(elements, data, output_mode, None))
 }
 
