@@ -6,7 +6,7 @@ use std::time::Duration;
 use docmill_testkit::{Asked, Double, Fields, Reply};
 use serde_json::{Value, json};
 
-use super::Server;
+use super::{Server, documents};
 
 /// The server's key for the double.
 pub(crate) const MODEL_KEY: &str = "sk-test-0123456789abcdefghij";
@@ -47,7 +47,10 @@ pub(crate) fn chat(asked: &Asked, key: &str) -> Result<Chat, String> {
             Some("text") => prompt.push_str(part["text"].as_str().ok_or("a text without text")?),
             Some("image_url") => {
                 let url = part["image_url"]["url"].as_str().unwrap_or_default();
-                if !url.starts_with("data:image/png;base64,iVBORw0KGgo") {
+                let is_picture = ["data:image/png;base64,iVBORw0KGgo", "data:image/jpeg;base64,/9j/"]
+                    .iter()
+                    .any(|start| url.starts_with(start));
+                if !is_picture {
                     return Err(format!("no picture: {url}"));
                 }
                 pictures += 1;
@@ -240,6 +243,27 @@ pub(crate) fn report() -> Vec<u8> {
     ])
     .to_string()
     .into_bytes()
+}
+
+/// The same report as a PDF, whose table is ruled.
+pub(crate) fn report_pdf() -> Vec<u8> {
+    let mut page = String::from(
+        "BT /F2 22 Tf 72 760 Td (Report of the year) Tj ET BT /F1 11 Tf 72 730 Td (Ada works for ACME in Paris.) Tj ET \
+         q 200 0 0 200 72 500 cm /Chart Do Q\n",
+    );
+    for (row, cells) in [["Year", "Revenue"], ["2023", "1"], ["2024", "2"]].iter().enumerate() {
+        let y = 440 - 20 * row;
+        for (cell, x) in cells.iter().zip([76, 176]) {
+            page.push_str(&format!("BT /F1 11 Tf {x} {y} Td ({cell}) Tj ET\n"));
+        }
+    }
+    for y in [454, 434, 414, 394] {
+        page.push_str(&format!("72 {y} m 272 {y} l S\n"));
+    }
+    for x in [72, 172, 272] {
+        page.push_str(&format!("{x} 394 m {x} 454 l S\n"));
+    }
+    documents::pdf_of(&[page])
 }
 
 /// A page of so many paragraphs, all different.
