@@ -24,7 +24,7 @@ pub mod time;
 mod words;
 pub mod workflow;
 
-pub use document::{Document, PageInfo, PageRoute, Route, Warning, WarningCode};
+pub use document::{Document, PageCall, PageInfo, PageRoute, Route, RouteReason, Warning, WarningCode};
 pub use element::{Element, ElementType};
 pub use error::Code;
 pub use metadata::{Coordinates, Link, Metadata, PageSpan};

@@ -94,6 +94,7 @@ pub(crate) fn partition(bytes: &Arc<Vec<u8>>, cx: &mut Context) -> Result<(), Pa
     if source.wants_recognition() {
         return Err(PartitionError::OcrNeeded);
     }
+    cx.mark_routes();
     crops::add(cx, &mut |index, dpi| render::colour(&pdf, index, dpi));
     Ok(())
 }

@@ -125,6 +125,7 @@ fn unchanged(content_hash: Option<String>) -> FileOutcome {
         )],
         elements: 0,
         pages: 0,
+        routes: Vec::new(),
         content_hash,
     }
 }

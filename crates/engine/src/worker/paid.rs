@@ -2,7 +2,7 @@
 //! each node that was paid for.
 
 use bytes::Bytes;
-use docmill_model::{Code, Warning};
+use docmill_model::{Code, PageRoute, Warning};
 use docmill_store::blob::output_key;
 use docmill_store::{Checkpoint, FileOutcome, StoreError};
 use serde::{Deserialize, Serialize};
@@ -30,6 +30,8 @@ struct Progress {
 struct Notes {
     warnings: Vec<Warning>,
     pages: u64,
+    #[serde(default)]
+    routes: Vec<PageRoute>,
 }
 
 /// Why a file goes no further.
@@ -139,6 +141,7 @@ impl Task<'_> {
             notes: Notes {
                 warnings: run.warnings,
                 pages: run.pages,
+                routes: run.routes,
             },
         })
     }
@@ -228,6 +231,7 @@ impl Task<'_> {
             warnings: progress.notes.warnings,
             elements,
             pages: progress.notes.pages,
+            routes: progress.notes.routes,
             content_hash,
         })
     }

@@ -91,7 +91,7 @@ macro_rules! first {
 fn take_firsts(chunk: &mut Metadata, member: &Metadata) {
     first!(chunk, member, is_none:
         attached_to_filename data_source file_directory filename filetype last_modified email_message_id
-        page_name page_number signature subject table_extraction_method url);
+        page_name page_number routing signature subject table_extraction_method url);
     first!(chunk, member, is_empty: cc_recipient bcc_recipient sent_from sent_to);
     if let Some(cells) = member.extra.get(TABLE_AS_CELLS).filter(|cells| !cells.is_null())
         && !chunk.extra.contains_key(TABLE_AS_CELLS)
