@@ -10,6 +10,7 @@ mod context;
 mod csv;
 mod detect;
 mod docx;
+mod draw;
 mod email;
 mod error;
 mod filetype;
@@ -35,6 +36,7 @@ use docmill_model::{Document, Element, ElementType, Warning, WarningCode};
 
 pub use context::{Progress, Recognition, Tools};
 pub use detect::detect;
+pub use draw::{Drawing, DrawnPage, draw};
 pub use error::PartitionError;
 pub use filetype::FileType;
 

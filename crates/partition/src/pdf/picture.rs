@@ -17,7 +17,7 @@ use super::scan::{self, ScanFonts};
 use crate::context::Context;
 use crate::error::PartitionError;
 use crate::filetype::FileType;
-use frames::Frames;
+pub(super) use frames::Frames;
 
 /// Width of the sheet a picture is taken to show, in inches: that of A4. Pictures do not reliably say.
 const SHEET: f32 = 8.27;
