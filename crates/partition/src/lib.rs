@@ -53,6 +53,11 @@ pub struct Input {
     pub content_type: Option<String>,
 }
 
+/// Sets `languages` (ISO 639-3) on elements of one document that have none: those given, else those detected.
+pub fn assign_languages(elements: &mut [Element], given: &[String]) {
+    language::assign(elements, given);
+}
+
 /// For measurements: reads a PDF's text with positions, without laying it out; pages and bytes of text.
 pub fn read_pdf_text(bytes: &Arc<Vec<u8>>) -> Result<(usize, usize), PartitionError> {
     pdf::read_text(bytes)

@@ -14,6 +14,7 @@ mod nodes;
 mod run;
 #[cfg(test)]
 mod tests;
+mod vision;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ pub(crate) use keys::NodeKeys;
 pub(crate) use ledger::{Ledger, StoreLedger};
 pub use local::LocalChain;
 pub(crate) use run::{ChainRun, Content};
+pub(crate) use vision::{Failure, Partition, Partitioned};
 
 /// How models are used.
 #[derive(Clone, Debug)]

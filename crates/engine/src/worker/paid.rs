@@ -1,6 +1,8 @@
 //! Files whose chain calls models: the chain's beginning in a child process, the rest here, with a checkpoint after
 //! each node that was paid for.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use docmill_model::{Code, PageRoute, Warning};
 use docmill_store::blob::output_key;
@@ -8,9 +10,12 @@ use docmill_store::{Checkpoint, FileOutcome, StoreError};
 use serde::{Deserialize, Serialize};
 
 use super::Task;
-use super::input::{Input, scope};
-use crate::chain::{ChainRun, Content, NodeFailure, StoreLedger};
+use super::input::{Input, request, scope};
+use crate::chain::{ChainRun, Content, Failure, NodeFailure, Partition, Partitioned, StoreLedger};
 use crate::runner::RunFailure;
+
+/// Bytes that pictures of pages take while they are shown to a model.
+const PICTURES: u64 = 16 << 20;
 
 /// How far a file is.
 struct Progress {
@@ -58,13 +63,6 @@ impl Task<'_> {
 
     async fn run_paid(&self, input: Input) -> Result<FileOutcome, Stop> {
         let Input { bytes, share, hash } = input;
-        let mut progress = match self.resume(hash.as_deref()).await? {
-            Some(progress) => progress,
-            None => self.begin(bytes).await?,
-        };
-        drop(share);
-        // Elements take more room than their text; as long as they are here, so much less is started.
-        let _share = self.room.outputs.take(progress.bytes.saturating_mul(2)).await;
         let shared = &self.engine.shared;
         let ledger = StoreLedger {
             store: self.engine.store(),
@@ -82,16 +80,36 @@ impl Task<'_> {
             chain: &self.claim.chain,
             scope: &scope,
         };
+        let mut progress = match self.resume(hash.as_deref()).await? {
+            Some(progress) => progress,
+            None if self.claim.chain.free() == 0 => {
+                let mut progress = self.begin_paid(&run, bytes).await?;
+                if self.is_checkpoint(0) {
+                    self.checkpoint(&mut progress, hash.as_deref()).await?;
+                }
+                progress
+            }
+            None => self.begin(bytes).await?,
+        };
+        drop(share);
+        // Elements take more room than their text; as long as they are here, so much less is started.
+        let _share = self.room.outputs.take(progress.bytes.saturating_mul(2)).await;
         let nodes = self.claim.chain.nodes();
         for index in progress.done()..nodes.len() {
             progress = self.step(&run, index, progress).await?;
-            let paid = nodes.get(index).is_some_and(|node| node.work.model().is_some());
-            // At the last node the file's end records as much, unless it still has to be delivered.
-            if paid && (index + 1 < nodes.len() || !self.claim.destinations.is_empty()) {
+            if self.is_checkpoint(index) {
                 self.checkpoint(&mut progress, hash.as_deref()).await?;
             }
         }
         self.end(progress, hash).await
+    }
+
+    /// Whether what a node yields is made durable at once: it was paid for. At the last node the file's end records
+    /// as much, unless it still has to be delivered.
+    fn is_checkpoint(&self, index: usize) -> bool {
+        let nodes = self.claim.chain.nodes();
+        let paid = nodes.get(index).is_some_and(|node| node.work.model().is_some());
+        paid && (index + 1 < nodes.len() || !self.claim.destinations.is_empty())
     }
 
     /// Where an earlier attempt, or the file this one retries, got to; `None` where there is nothing to go on from.
@@ -146,6 +164,68 @@ impl Task<'_> {
         })
     }
 
+    /// Runs the first node, whose pages a model may read.
+    async fn begin_paid(&self, run: &ChainRun<'_>, input: Bytes) -> Result<Progress, Stop> {
+        let _share = self.room.outputs.take(PICTURES).await;
+        let shared = &self.engine.shared;
+        let (running, file) = (shared.running.clone(), self.claim.lease.file());
+        let partition = Partition {
+            run,
+            runner: &shared.runner,
+            request: request(self.claim, self.claim.chain.beginning(1), &shared.config.parse_limits),
+            input,
+            cancel: self.cancel.flag.clone(),
+            progress: Arc::new(move |now| running.update(file, |progress| *progress = now)),
+        };
+        let read = partition.read().await.map_err(|failure| match failure {
+            Failure::Run(failure) => self.run_failed(failure).map_or(Stop::Lost, Stop::Ended),
+            Failure::Node(failure) => self.node_failed(failure),
+        })?;
+        let Partitioned {
+            content,
+            warnings,
+            pages,
+            routes,
+        } = read;
+        let (content, output) = content.write().await.map_err(|failure| self.node_failed(failure))?;
+        let bytes = output.len() as u64;
+        self.check_bytes(run, bytes)?;
+        self.tell(1, content.elements());
+        Ok(Progress {
+            stored: Vec::new(),
+            fresh: vec![output],
+            bytes,
+            content,
+            notes: Notes {
+                warnings,
+                pages,
+                routes,
+            },
+        })
+    }
+
+    /// Ends a file whose outputs are too large.
+    fn check_bytes(&self, run: &ChainRun<'_>, bytes: u64) -> Result<(), Stop> {
+        let most = run.models.config().max_output_bytes;
+        if bytes <= most {
+            return Ok(());
+        }
+        let message = format!(
+            "the outputs have more than {most} bytes: {}",
+            Code::OutputTooLarge.hint()
+        );
+        Err(self.node_failed(NodeFailure::new(Code::OutputTooLarge, message)))
+    }
+
+    /// Notes how far the file is.
+    fn tell(&self, nodes_done: usize, elements: u64) {
+        let running = &self.engine.shared.running;
+        running.update(self.claim.lease.file(), |progress| {
+            progress.nodes_done = u32::try_from(nodes_done).unwrap_or(u32::MAX);
+            progress.elements = elements;
+        });
+    }
+
     /// Runs one node.
     async fn step(&self, run: &ChainRun<'_>, index: usize, progress: Progress) -> Result<Progress, Stop> {
         let Progress {
@@ -159,21 +239,9 @@ impl Task<'_> {
         let next = next.map_err(|failure| self.node_failed(failure))?;
         let (content, output) = next.write().await.map_err(|failure| self.node_failed(failure))?;
         let bytes = bytes + output.len() as u64;
-        let most = run.models.config().max_output_bytes;
-        if bytes > most {
-            let message = format!(
-                "the outputs have more than {most} bytes: {}",
-                Code::OutputTooLarge.hint()
-            );
-            return Err(self.node_failed(NodeFailure::new(Code::OutputTooLarge, message)));
-        }
+        self.check_bytes(run, bytes)?;
         fresh.push(output);
-        let elements = content.elements();
-        let running = &self.engine.shared.running;
-        running.update(self.claim.lease.file(), |progress| {
-            progress.nodes_done = u32::try_from(index + 1).unwrap_or(u32::MAX);
-            progress.elements = elements;
-        });
+        self.tell(index + 1, content.elements());
         Ok(Progress {
             stored,
             fresh,
