@@ -27,5 +27,7 @@ mod runs;
 mod schedules;
 mod secrets;
 mod slow;
+mod vision;
+mod vision_failures;
 mod workflow_list;
 mod workflows;

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use docmill_model::{Code, PageRoute, Warning};
 use docmill_store::blob::output_key;
 use docmill_store::{Checkpoint, FileOutcome, StoreError};
+use futures_util::future::try_join_all;
 use serde::{Deserialize, Serialize};
 
 use super::Task;
@@ -96,7 +97,7 @@ impl Task<'_> {
         let _share = self.room.outputs.take(progress.bytes.saturating_mul(2)).await;
         let nodes = self.claim.chain.nodes();
         for index in progress.done()..nodes.len() {
-            progress = self.step(&run, index, progress).await?;
+            progress = self.step_while_storing(&run, index, progress).await?;
             if self.is_checkpoint(index) {
                 self.checkpoint(&mut progress, hash.as_deref()).await?;
             }
@@ -266,17 +267,50 @@ impl Task<'_> {
     }
 
     async fn store_fresh(&self, progress: &mut Progress) -> Result<(), Stop> {
+        let fresh = std::mem::take(&mut progress.fresh);
+        let stored = self.store(progress.stored.len(), fresh).await;
+        progress.stored.extend(stored.map_err(|error| self.store_failed(error))?);
+        Ok(())
+    }
+
+    /// Stores outputs, the first of them that of the node at a position.
+    async fn store(&self, first: usize, outputs: Vec<Bytes>) -> docmill_store::Result<Vec<(String, u64)>> {
         let claim = self.claim;
         let (file, token) = (claim.lease.file(), claim.lease.token());
-        for output in std::mem::take(&mut progress.fresh) {
-            let index = u32::try_from(progress.stored.len()).unwrap_or(u32::MAX);
+        let puts = outputs.into_iter().enumerate().map(|(place, output)| async move {
+            let index = u32::try_from(first + place).unwrap_or(u32::MAX);
             let key = output_key(claim.workspace, claim.job, file, token, index);
             let size = output.len() as u64;
-            let put = self.engine.blobs().put(&key, output).await;
-            put.map_err(|error| self.store_failed(error))?;
-            progress.stored.push((key, size));
+            self.engine.blobs().put(&key, output).await?;
+            docmill_store::Result::Ok((key, size))
+        });
+        try_join_all(puts).await
+    }
+
+    /// Runs one node. As that may wait for a model, what the nodes before it yielded is stored meanwhile.
+    async fn step_while_storing(
+        &self,
+        run: &ChainRun<'_>,
+        index: usize,
+        mut progress: Progress,
+    ) -> Result<Progress, Stop> {
+        let fresh = std::mem::take(&mut progress.fresh);
+        let first = progress.stored.len();
+        let (next, stored) = tokio::join!(self.step(run, index, progress), self.store(first, fresh));
+        match (next, stored) {
+            (Ok(mut next), Ok(stored)) => {
+                next.stored.extend(stored);
+                Ok(next)
+            }
+            (Ok(_), Err(error)) => Err(self.store_failed(error)),
+            (Err(stop), stored) => {
+                // No row will ever name them. What is left behind goes with other orphans.
+                for (key, _) in stored.into_iter().flatten() {
+                    let _ = self.engine.blobs().delete(&key).await;
+                }
+                Err(stop)
+            }
         }
-        Ok(())
     }
 
     /// Stores or delivers what came out.

@@ -25,7 +25,8 @@ pub(super) fn consolidate(members: &[Element]) -> Metadata {
         take_firsts(&mut chunk, metadata);
         concatenate(&mut chunk, metadata);
         for language in &metadata.languages {
-            if languages.insert(language) {
+            // Nearly always the language of all.
+            if chunk.languages.first() != Some(language) && languages.insert(language) {
                 chunk.languages.push(language.clone());
             }
         }

@@ -14,21 +14,47 @@ pub(crate) fn html(title: &str, paragraphs: usize) -> Vec<u8> {
 
 /// A PDF with one line of Helvetica on each page.
 pub(crate) fn pdf(lines: &[&str]) -> Vec<u8> {
+    let pages: Vec<_> = lines.iter().map(|line| (595, line_of(line))).collect();
+    pdf_of(&pages)
+}
+
+/// What writes a line on a page.
+pub(crate) fn line_of(line: &str) -> String {
+    let escaped = line.replace('\\', "\\\\").replace('(', "\\(").replace(')', "\\)");
+    format!("BT /F1 12 Tf 72 720 Td ({escaped}) Tj ET")
+}
+
+/// What draws curves on a page, enough for letters, and no text.
+pub(crate) fn drawing() -> String {
+    let curve = |n: u32| {
+        let (x, y) = (100 + 40 * (n % 8), 200 + 60 * (n / 8));
+        format!(
+            "{x} {y} m {} {} {} {} {} {y} c S\n",
+            x + 5,
+            y + 50,
+            x + 25,
+            y - 40,
+            x + 30
+        )
+    };
+    (0..64).map(curve).collect()
+}
+
+/// A PDF of pages 842 points high: the width of each, and what draws it.
+pub(crate) fn pdf_of(pages: &[(u32, String)]) -> Vec<u8> {
     let mut objects = vec![String::from("<< /Type /Catalog /Pages 2 0 R >>")];
-    let kids: Vec<_> = (0..lines.len()).map(|page| format!("{} 0 R", 4 + page * 2)).collect();
+    let kids: Vec<_> = (0..pages.len()).map(|page| format!("{} 0 R", 4 + page * 2)).collect();
     objects.push(format!(
         "<< /Type /Pages /Count {} /Kids [{}] >>",
-        lines.len(),
+        pages.len(),
         kids.join(" ")
     ));
     objects.push("<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>".into());
-    for (page, line) in lines.iter().enumerate() {
+    for (page, (width, stream)) in pages.iter().enumerate() {
         objects.push(format!(
-            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Resources << /Font << /F1 3 0 R >> >> /Contents {} 0 R >>",
+            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 {width} 842] /Resources << /Font << /F1 3 0 R >> >> /Contents {} 0 R >>",
             5 + page * 2
         ));
-        let escaped = line.replace('\\', "\\\\").replace('(', "\\(").replace(')', "\\)");
-        let stream = format!("BT /F1 12 Tf 72 720 Td ({escaped}) Tj ET");
         objects.push(format!("<< /Length {} >>\nstream\n{stream}\nendstream", stream.len()));
     }
     let mut file = String::from("%PDF-1.4\n");
