@@ -219,7 +219,7 @@ async fn pages_of_a_tiff_file_are_shown_as_they_are_and_answered_in_json() {
         }
         let repeated = question.prompt.contains("could not be used");
         // The first answer can't be read, and is asked for again.
-        if (number == 0) == repeated {
+        if repeated != (number == 1) {
             return Err("a repetition out of turn".into());
         }
         if number == 0 {

@@ -103,6 +103,11 @@ impl Models {
         all.filter(|provider| self.available().has(*provider)).collect()
     }
 
+    /// What keeps models of one's own from being run though there is a directory of them.
+    pub fn local_problem(&self) -> Option<String> {
+        self.providers().local_problem()
+    }
+
     /// How models are used.
     pub fn config(&self) -> &ModelConfig {
         &self.inner.config

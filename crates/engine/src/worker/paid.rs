@@ -269,7 +269,9 @@ impl Task<'_> {
     async fn store_fresh(&self, progress: &mut Progress) -> Result<(), Stop> {
         let fresh = std::mem::take(&mut progress.fresh);
         let stored = self.store(progress.stored.len(), fresh).await;
-        progress.stored.extend(stored.map_err(|error| self.store_failed(error))?);
+        progress
+            .stored
+            .extend(stored.map_err(|error| self.store_failed(error))?);
         Ok(())
     }
 

@@ -105,7 +105,20 @@ mod tests {
         for text in ["", "a", "a b", "naïve text – as it is", "\u{1f}"] {
             assert!(is_normal(text), "{text:?}");
         }
-        for text in [" ", " a", "a ", "a  b", "a\tb", "a\u{b}b", "é ", " é", "é  é", "a\u{a0}é", "é\u{3000}", "\u{85}"] {
+        for text in [
+            " ",
+            " a",
+            "a ",
+            "a  b",
+            "a\tb",
+            "a\u{b}b",
+            "é ",
+            " é",
+            "é  é",
+            "a\u{a0}é",
+            "é\u{3000}",
+            "\u{85}",
+        ] {
             assert!(!is_normal(text), "{text:?}");
         }
     }
