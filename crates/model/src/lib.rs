@@ -12,6 +12,7 @@ pub mod error;
 pub mod hierarchy;
 pub mod ids;
 pub mod job;
+pub mod language;
 pub mod limits;
 pub mod metadata;
 pub mod orig_elements;

@@ -16,7 +16,6 @@ mod error;
 mod filetype;
 mod html;
 mod json;
-mod language;
 mod markdown;
 mod ooxml;
 mod pdf;
@@ -30,6 +29,7 @@ use std::sync::Arc;
 
 use docmill_model::element::assign_element_ids;
 use docmill_model::hierarchy::assign_parents;
+use docmill_model::language;
 use docmill_model::limits::ParseLimits;
 use docmill_model::settings::PartitionOptions;
 use docmill_model::{Document, Element, ElementType, Warning, WarningCode};
@@ -51,11 +51,6 @@ pub struct Input {
     pub filename: Option<String>,
     /// The MIME type its sender declared.
     pub content_type: Option<String>,
-}
-
-/// Sets `languages` (ISO 639-3) on elements of one document that have none: those given, else those detected.
-pub fn assign_languages(elements: &mut [Element], given: &[String]) {
-    language::assign(elements, given);
 }
 
 /// For measurements: reads a PDF's text with positions, without laying it out; pages and bytes of text.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use docmill_model::document::WarningCode;
 use docmill_model::element::make_ids_unique;
+use docmill_model::language;
 use docmill_model::settings::PartitionOptions;
 use docmill_model::{Code, Element, PageRoute, Route, RouteReason, Warning};
 use docmill_nodes::vlm;
@@ -150,7 +151,7 @@ impl Join {
         // Languages are told by the whole document, not by its pages.
         let counts: Vec<usize> = pages.iter().map(|page| page.len()).collect();
         let mut all: Vec<Element> = pages.iter_mut().flat_map(|page| page.drain(..)).collect();
-        docmill_partition::assign_languages(&mut all, &self.options.languages);
+        language::assign(&mut all, &self.options.languages);
         for element in &mut all {
             element.metadata.filename.clone_from(&self.request.filename);
             element.metadata.filetype.clone_from(&filetype);
