@@ -29,5 +29,7 @@ mod secrets;
 mod slow;
 mod vision;
 mod vision_failures;
+mod workflow_files;
 mod workflow_list;
 mod workflows;
+mod workflows_refused;
