@@ -16,6 +16,7 @@ mod forms;
 mod jobs;
 mod kit;
 mod limits;
+mod local_models;
 mod names;
 mod notifications;
 mod outcomes;
