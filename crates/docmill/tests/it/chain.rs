@@ -306,19 +306,3 @@ async fn the_nodes_are_listed_with_their_schemas() {
     assert_eq!(find("chunk", "chunk_by_title")["available"], true);
     assert_eq!(find("prompter", "twopass_table2html")["needs_provider"], false);
 }
-
-#[tokio::test]
-async fn a_vision_model_does_not_read_pages_in_this_version() {
-    let double = good_model().await;
-    let server = models::server(&double, &[]).await;
-    let client = server.client();
-    let vlm = |dynamic: bool| {
-        let settings = json!({"is_dynamic": dynamic, "allow_fast": true, "provider": "openai", "model": "gpt-4o"});
-        json!({"job_nodes": [node("partition", "vlm", settings)]})
-    };
-    let file = [File::new("a.html", paragraphs(2))];
-    let refused = client.create(&vlm(false), &file).await.error(422, "chain_invalid");
-    assert!(refused.to_string().contains("is_dynamic"), "{refused}");
-    assert_eq!(client.run(&vlm(true), &file).await["status"], "COMPLETED");
-    assert_eq!(double.count(), 0);
-}

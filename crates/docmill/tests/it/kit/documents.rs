@@ -14,18 +14,35 @@ pub(crate) fn html(title: &str, paragraphs: usize) -> Vec<u8> {
 
 /// A PDF with one line of Helvetica on each page.
 pub(crate) fn pdf(lines: &[&str]) -> Vec<u8> {
-    let pages: Vec<String> = lines
-        .iter()
-        .map(|line| {
-            let escaped = line.replace('\\', "\\\\").replace('(', "\\(").replace(')', "\\)");
-            format!("BT /F1 12 Tf 72 720 Td ({escaped}) Tj ET")
-        })
-        .collect();
+    let pages: Vec<_> = lines.iter().map(|line| (595, line_of(line))).collect();
     pdf_of(&pages)
 }
 
-/// A PDF of pages with these contents; `/F1` is Helvetica, `/F2` its bold, `/Chart` a picture of three bars.
-pub(crate) fn pdf_of(pages: &[String]) -> Vec<u8> {
+/// What writes a line on a page.
+pub(crate) fn line_of(line: &str) -> String {
+    let escaped = line.replace('\\', "\\\\").replace('(', "\\(").replace(')', "\\)");
+    format!("BT /F1 12 Tf 72 720 Td ({escaped}) Tj ET")
+}
+
+/// What draws curves on a page, enough for letters, and no text.
+pub(crate) fn drawing() -> String {
+    let curve = |n: u32| {
+        let (x, y) = (100 + 40 * (n % 8), 200 + 60 * (n / 8));
+        format!(
+            "{x} {y} m {} {} {} {} {} {y} c S\n",
+            x + 5,
+            y + 50,
+            x + 25,
+            y - 40,
+            x + 30
+        )
+    };
+    (0..64).map(curve).collect()
+}
+
+/// A PDF of pages 842 points high: the width of each, and what draws it. `/F1` is Helvetica, `/F2` its bold,
+/// `/Chart` a picture of three bars.
+pub(crate) fn pdf_of(pages: &[(u32, String)]) -> Vec<u8> {
     let kids: Vec<_> = (0..pages.len()).map(|page| format!("{} 0 R", 6 + page * 2)).collect();
     let font = |name: &str| format!("<< /Type /Font /Subtype /Type1 /BaseFont /{name} /Encoding /WinAnsiEncoding >>");
     let chart = chart();
@@ -40,9 +57,9 @@ pub(crate) fn pdf_of(pages: &[String]) -> Vec<u8> {
             chart.len()
         ),
     ];
-    for (page, stream) in pages.iter().enumerate() {
+    for (page, (width, stream)) in pages.iter().enumerate() {
         objects.push(format!(
-            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents {} 0 R \
+            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 {width} 842] /Contents {} 0 R \
              /Resources << /Font << /F1 3 0 R /F2 4 0 R >> /XObject << /Chart 5 0 R >> >> >>",
             7 + page * 2
         ));
