@@ -130,6 +130,14 @@ async fn a_kill_repeats_at_most_the_pages_under_way() {
         .client()
         .created(&request(false), &[File::new("book.pdf", book(20))])
         .await;
+    let client = server.client();
+    until("pages to be done", async || {
+        let details = client.details(text(&created["id"])).await;
+        let file = &details["files"][0];
+        let done = file["pages_done"].as_u64()?;
+        (file["pages_total"] == 20 && (1..20).contains(&done)).then_some(())
+    })
+    .await;
     let mut kills = 0;
     for calls in [3, 9, 15] {
         until("some calls", async || {
