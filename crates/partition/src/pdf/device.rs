@@ -13,7 +13,7 @@ use hayro_interpret::{BlendMode, ClipPath, Device, DrawMode, DrawProps, Image, I
 use super::engine::{FontId, Glyph, PageContent, Rule, Tag, TagKind, UNKNOWN};
 use super::fonts::FontTable;
 use super::script::is_blank;
-use super::visibility::{Clips, Doubt, Hidden, Painted, is_white, middle};
+use super::visibility::{Clips, Doubt, Hidden, Painted, Shade, middle, shade};
 use runs::{Place, Text, doubt, has_inks, is_space, is_stretched, printable, widths};
 
 /// Ruling lines kept per page; drawings with more are no tables.
@@ -28,6 +28,8 @@ const FIRST_TAG: u32 = 2;
 const MAX_RULE_THICKNESS: f64 = 3.0;
 /// Shortest line worth keeping, in points.
 const MIN_RULE_LENGTH: f64 = 3.0;
+/// Share of the page that a shape covers whose being white matters.
+const BACKGROUND: f64 = 0.05;
 /// Characters drawn this far outside the page, in points, are not seen.
 const PAGE_MARGIN: f32 = 2.0;
 
@@ -132,9 +134,11 @@ impl<'f, 'a> GlyphDevice<'f, 'a> {
 
     /// Notes what a path or rectangle covers unless it is white.
     fn paint(&mut self, bbox: kurbo::Rect, props: &DrawProps<'_>) {
+        // To find the colour of each of a drawing's many shapes would take long.
+        let page = f64::from(self.content.width) * f64::from(self.content.height);
         let blank = match &props.paint {
-            Paint::Color(colour) => is_white(colour.to_rgba().to_rgba8()),
-            Paint::Pattern(_) => false,
+            Paint::Color(colour) if bbox.area() > BACKGROUND * page => shade(colour) == Shade::White,
+            _ => false,
         };
         if !blank {
             self.painted.add([bbox.x0, bbox.y0, bbox.x1, bbox.y1].map(|v| v as f32));

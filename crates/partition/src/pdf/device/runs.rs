@@ -9,7 +9,7 @@ use hayro_interpret::{DrawMode, DrawProps, Paint};
 
 use super::super::engine::Direction;
 use super::super::script::{is_blank, is_right_to_left};
-use super::super::visibility::{Doubt, is_white};
+use super::super::visibility::{Doubt, Shade, shade};
 
 /// Glyphs of a run whose widths are compared to find its font.
 const MAX_WIDTHS: usize = 32;
@@ -116,13 +116,12 @@ pub(super) fn doubt(run: &GlyphRun<'_, '_>, props: &DrawProps<'_>, mode: &DrawMo
     let Paint::Color(colour) = &props.paint else {
         return None;
     };
-    let rgba = colour.to_rgba().to_rgba8();
     let first: &DrawnGlyph<'_> = run.glyphs().first()?;
-    match (rgba, first) {
-        ([.., 0], _) => Some(Doubt::Invisible),
+    match (shade(colour), first) {
+        (Shade::Clear, _) => Some(Doubt::Invisible),
         // Others may bring colours of their own.
-        (_, DrawnGlyph::Outline(_)) => is_white(rgba).then_some(Doubt::White),
-        (_, DrawnGlyph::Type3(_)) => None,
+        (Shade::White, DrawnGlyph::Outline(_)) => Some(Doubt::White),
+        _ => None,
     }
 }
 
