@@ -6,7 +6,7 @@ use codes::{normalise, wire_code};
 use docmill_model::{Element, ElementType};
 
 /// Pieces of a document that are looked at, and bytes of each: detection costs about 0.1 ms a piece.
-const PIECES: usize = 6;
+const PIECES: usize = 4;
 const PIECE_BYTES: usize = 640;
 
 /// Elements looked at one by one in a document of several languages.
