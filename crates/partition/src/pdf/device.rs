@@ -14,7 +14,7 @@ use super::engine::{FontId, Glyph, PageContent, Rule, Tag, TagKind, UNKNOWN};
 use super::fonts::FontTable;
 use super::script::is_blank;
 use super::visibility::{Clips, Doubt, Hidden, Painted, Shade, middle, shade};
-use runs::{Place, Text, doubt, has_inks, is_space, is_stretched, printable, widths};
+use runs::{Codes, Place, Text, doubt, has_inks, is_space, is_stretched, printable, widths};
 
 /// Ruling lines kept per page; drawings with more are no tables.
 const MAX_RULES: usize = 20_000;
@@ -42,6 +42,7 @@ pub(super) struct GlyphDevice<'f, 'a> {
     marks: Vec<u32>,
     /// Whether the glyphs of the last run that could tell were stretched.
     stretched: bool,
+    codes: Codes,
     /// What of the page is painted.
     painted: Painted,
     clips: Clips,
@@ -72,6 +73,7 @@ impl<'f, 'a> GlyphDevice<'f, 'a> {
             },
             last_run: None,
             stretched: false,
+            codes: Codes::default(),
             painted: Painted::new(width, height),
             clips: Clips::default(),
             doubts: Vec::new(),
@@ -260,12 +262,14 @@ impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
         self.stretched = stretched;
         let mut font = None;
         let first = self.content.glyphs.len();
+        self.codes.begin_run();
         for positioned in run.glyphs() {
             let drawn: &DrawnGlyph<'a> = positioned;
-            let (advance, unicode) = match drawn {
-                DrawnGlyph::Outline(glyph) => (glyph.advance_width(), glyph.as_unicode()),
-                DrawnGlyph::Type3(glyph) => (glyph.advance_width(), glyph.as_unicode()),
+            let advance = match drawn {
+                DrawnGlyph::Outline(glyph) => glyph.advance_width(),
+                DrawnGlyph::Type3(glyph) => glyph.advance_width(),
             };
+            let unicode = self.codes.unicode(drawn);
             let matrix = props.transform * positioned.transform();
             let Some(place) = Place::new(matrix, advance, vertical, stretched) else {
                 continue;

@@ -49,6 +49,48 @@ impl Text<'_> {
     }
 }
 
+/// The characters of the codes of a run. A run has one font, and looking a code up in it takes longer than
+/// anything else that is done with a glyph.
+pub(super) struct Codes {
+    run: u32,
+    /// By code: the last run it was in, and its character there.
+    known: Vec<(u32, char)>,
+}
+
+impl Default for Codes {
+    fn default() -> Self {
+        Self {
+            run: 0,
+            known: vec![(0, ' '); 256],
+        }
+    }
+}
+
+impl Codes {
+    pub(super) fn begin_run(&mut self) {
+        self.run = self.run.wrapping_add(1);
+        if self.run == 0 {
+            *self = Self::default();
+            self.run = 1;
+        }
+    }
+
+    /// What a glyph of the run means.
+    pub(super) fn unicode(&mut self, glyph: &DrawnGlyph<'_>) -> Option<BfString> {
+        let slot = self.known.get_mut(glyph.char_code() as usize);
+        if let Some((run, ch)) = &slot
+            && *run == self.run
+        {
+            return Some(BfString::Char(*ch));
+        }
+        let unicode = glyph.as_unicode();
+        if let (Some(slot), Some(BfString::Char(ch))) = (slot, &unicode) {
+            *slot = (self.run, *ch);
+        }
+        unicode
+    }
+}
+
 /// Where and how large a glyph stands.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
