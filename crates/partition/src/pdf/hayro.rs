@@ -200,7 +200,7 @@ impl<'a> HayroSource<'a> {
         let bbox = kurbo::Rect::new(0.0, 0.0, f64::from(width), f64::from(height));
         let tags = self.structure.as_mut().map(|structure| structure.tags(page));
         let cells = match (&mut self.structure, &tags) {
-            (Some(structure), Some(tags)) => structure.cells(tags),
+            (Some(structure), Some((tags, _))) => structure.cells(tags),
             _ => Vec::new(),
         };
         let mut device = GlyphDevice::new(page, &mut self.fonts, tags.unwrap_or_default(), (width, height));

@@ -5,15 +5,17 @@
 //! where a file lacks the parent tree.
 
 use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
 
 use hayro_interpret::hayro_syntax::Pdf;
 use hayro_interpret::hayro_syntax::object::dict::keys::{
-    A, K, KIDS, MCID, NUMS, P, PARENT_TREE, PG, ROLE_MAP, S, STRUCT_PARENTS, STRUCT_TREE_ROOT,
+    A, ACTUAL_TEXT, ALT, K, KIDS, MCID, NUMS, P, PARENT_TREE, PG, ROLE_MAP, S, STRUCT_PARENTS, STRUCT_TREE_ROOT,
 };
 use hayro_interpret::hayro_syntax::object::{Array, Dict, MaybeRef, Name, ObjRef, Object, ObjectIdentifier};
 use hayro_interpret::hayro_syntax::page::Page;
 use hayro_interpret::hayro_syntax::xref::XRef;
 
+use super::device::marks::{Words, words_of};
 use super::engine::{Tag, TagKind, TaggedCell};
 
 /// Entries of the parent tree that are read.
@@ -49,6 +51,10 @@ pub(super) struct Structure<'a> {
     walked: HashMap<u32, Vec<Tag>>,
     /// Tables by object number, with their rows as soon as they are asked for.
     tables: HashMap<u32, Rows>,
+    /// Text in place of what is drawn, by the number of the only element it is for.
+    actual: HashMap<u32, Rc<str>>,
+    /// Descriptions of figures by the numbers of the elements within them.
+    described: HashMap<u32, Rc<str>>,
     /// What cells, rows and groups of rows stand in, by object number.
     parents: HashMap<u32, u32>,
 }
@@ -82,6 +88,8 @@ impl<'a> Structure<'a> {
             known: HashMap::new(),
             walked: HashMap::new(),
             tables: HashMap::new(),
+            actual: HashMap::new(),
+            described: HashMap::new(),
             parents: HashMap::new(),
         };
         let Some(parents) = root.get::<Dict<'a>>(PARENT_TREE) else {
@@ -122,12 +130,13 @@ impl<'a> Structure<'a> {
         }
     }
 
-    /// What the marked content of a page is, by its identifier.
-    pub(super) fn tags(&mut self, page: &Page<'a>) -> Vec<Tag> {
+    /// What the marked content of a page is, by its identifier, and what is said in its place.
+    pub(super) fn tags(&mut self, page: &Page<'a>) -> (Vec<Tag>, Words) {
+        let mut words = Words::default();
         if !self.walked.is_empty() {
             let number = page.raw().obj_id().map(|id| id.obj_number);
             let tags = number.and_then(|number| self.walked.get(&number));
-            return tags.cloned().unwrap_or_default();
+            return (tags.cloned().unwrap_or_default(), words);
         }
         let entry = page
             .raw()
@@ -138,7 +147,9 @@ impl<'a> Structure<'a> {
             Some(MaybeRef::NotRef(Object::Array(array))) => Some(array.clone()),
             _ => None,
         };
-        let Some(elements) = elements else { return Vec::new() };
+        let Some(elements) = elements else {
+            return (Vec::new(), words);
+        };
         let mut tags = Vec::new();
         // Neighbours mostly belong to one element.
         let mut last = (None, Tag::default());
@@ -157,9 +168,18 @@ impl<'a> Structure<'a> {
                 };
                 last = (Some(reference.obj_number), tag);
             }
+            let mcid = tags.len() as u32;
+            for (known, words) in [
+                (&self.actual, &mut words.actual),
+                (&self.described, &mut words.described),
+            ] {
+                if let Some(text) = known.get(&reference.obj_number) {
+                    words.insert(mcid, text.clone());
+                }
+            }
             tags.push(last.1);
         }
-        tags
+        (tags, words)
     }
 
     /// The cells of tables with rows among the tags of a page: all cells of those rows.
@@ -286,6 +306,8 @@ impl<'a> Structure<'a> {
         let mut path = Vec::new();
         let mut tag = Tag::default();
         let mut next = Some((element, number));
+        // What stands in a figure, up to it.
+        let mut within = Vec::new();
         while let Some((element, number)) = next {
             if let Some(known) = self.known.get(&number) {
                 tag = *known;
@@ -302,6 +324,18 @@ impl<'a> Structure<'a> {
                     self.tables.entry(number).or_default();
                 }
                 _ => {}
+            }
+            within.push(number);
+            if let Some(text) = words_of(&element, ALT).filter(|_| name == "Figure") {
+                self.described
+                    .extend(within.iter().map(|number| (*number, text.clone())));
+            }
+            // Of several pieces nobody knows which has which part of the text.
+            if path.is_empty()
+                && let Some(text) = words_of(&element, ACTUAL_TEXT)
+                && element.get::<u32>(K).is_some()
+            {
+                self.actual.insert(number, text);
             }
             path.push((name, number));
             if path.len() > MAX_DEPTH {
@@ -409,7 +443,7 @@ fn span(cell: &Dict<'_>, key: &[u8]) -> usize {
 fn role(name: Name<'_>, roles: &Dict<'_>) -> String {
     let mut name = String::from_utf8_lossy(name.as_ref()).into_owned();
     for _ in 0..MAX_ROLES {
-        if kind(&name).is_some() || matches!(name.as_str(), "Table" | "TR" | "THead" | "TBody" | "TFoot") {
+        if kind(&name).is_some() || matches!(name.as_str(), "Figure" | "Table" | "TR" | "THead" | "TBody" | "TFoot") {
             break;
         }
         match roles.get::<Name<'_>>(name.as_bytes()) {
