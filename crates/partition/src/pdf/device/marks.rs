@@ -7,7 +7,7 @@ use std::rc::Rc;
 use hayro_interpret::hayro_syntax::object::{Dict, String as PdfString};
 
 use super::super::engine::{Direction, Glyph};
-use super::super::text::text_string;
+use super::super::text::{bullet_length, text_string};
 
 /// Characters drawn and given that are replaced at most; longer text is a description of a whole part.
 const MAX_REPLACED: usize = 256;
@@ -46,6 +46,11 @@ pub(in crate::pdf) fn words_of(dict: &Dict<'_>, key: &[u8]) -> Option<Rc<str>> {
 pub(super) fn replaced(drawn: &[Glyph], text: &str) -> Option<Vec<Glyph>> {
     let first = *drawn.first()?;
     let count = text.chars().count();
+    // For a bullet programs give the letter that has its place in other fonts.
+    let is_bullet = first.ch != '-' && bullet_length(first.ch.encode_utf8(&mut [0; 4])).is_some();
+    if drawn.len() == 1 && is_bullet {
+        return None;
+    }
     if count == 0 || drawn.len().max(count) > MAX_REPLACED || text.trim().is_empty() {
         return None;
     }
@@ -113,6 +118,8 @@ mod tests {
         let drawn = typeset(&[(50.0, 100.0, 10.0, "ab"), (50.0, 112.0, 10.0, "cd")]).glyphs;
         assert_eq!(replaced(&drawn, "abcd"), None);
         assert_eq!(replaced(&drawn[..2], "  "), None);
+        let bullet = typeset(&[(50.0, 100.0, 10.0, "\u{F0A2}")]).glyphs;
+        assert_eq!(replaced(&bullet, "h"), None);
         assert_eq!(replaced(&[], "x"), None);
     }
 }
