@@ -15,10 +15,13 @@ use tokio::sync::oneshot;
 use crate::protocol::{TaskDone, TaskFailed, TaskRequest};
 use crate::running::FileProgress;
 
+/// Bytes a drawn page may have.
+const MAX_PICTURE_BYTES: usize = 8 << 20;
+
 /// What a file came to.
 #[derive(Debug)]
 pub struct RunOutput {
-    /// One JSON document per node, in chain order.
+    /// One JSON document per node, in chain order; or one PNG per page drawn, empty where it could not be.
     pub outputs: Vec<Bytes>,
     /// What was not done.
     pub warnings: Vec<Warning>,
@@ -28,6 +31,8 @@ pub struct RunOutput {
     pub pages: u64,
     /// How each page was read.
     pub routes: Vec<PageRoute>,
+    /// MIME type of the file, where pages were drawn.
+    pub filetype: Option<String>,
     /// What the child process used.
     pub usage: Usage,
 }
@@ -153,7 +158,9 @@ fn run_once(sandbox: &Sandbox, work: &Work, ocr: bool) -> Result<Option<RunOutpu
         return Err(RunFailure::Cancelled);
     }
     let request = serde_json::to_vec(&work.request).map_err(|error| failed(Code::Internal, error))?;
-    let nodes = work.request.chain.nodes().len();
+    let pictures = work.request.draw.as_ref().map(Vec::len);
+    let most = pictures.unwrap_or(work.request.chain.nodes().len());
+    let is_valid = if pictures.is_some() { is_picture } else { is_json };
     let mut outputs: Vec<Bytes> = Vec::new();
     let mut verdict: Option<Result<TaskDone, RunFailure>> = None;
     let mut needs_ocr = false;
@@ -174,12 +181,12 @@ fn run_once(sandbox: &Sandbox, work: &Work, ocr: bool) -> Result<Option<RunOutpu
             (work.progress)(seen);
         }
         Frame::Output { index, bytes } => {
-            if index as usize == outputs.len() && outputs.len() < nodes && is_json(&bytes) {
+            if index as usize == outputs.len() && outputs.len() < most && is_valid(&bytes) {
                 outputs.push(bytes.into());
                 seen.nodes_done += 1;
                 (work.progress)(seen);
             } else {
-                verdict = Some(Err(invalid("an output out of turn or not JSON")));
+                verdict = Some(Err(invalid("an output out of turn or of another kind")));
             }
         }
         Frame::Done(bytes) => {
@@ -212,12 +219,13 @@ fn run_once(sandbox: &Sandbox, work: &Work, ocr: bool) -> Result<Option<RunOutpu
         return Ok(None);
     }
     match verdict {
-        Some(Ok(done)) if outputs.len() == nodes => Ok(Some(RunOutput {
+        Some(Ok(done)) if outputs.len() == most || pictures.is_some() => Ok(Some(RunOutput {
             outputs,
             warnings: done.warnings,
             elements: done.elements,
             pages: done.pages,
             routes: done.routes,
+            filetype: done.filetype,
             usage,
         })),
         Some(Err(failure)) => Err(failure),
@@ -228,6 +236,12 @@ fn run_once(sandbox: &Sandbox, work: &Work, ocr: bool) -> Result<Option<RunOutpu
 /// The child is not trusted: what it calls JSON is checked before it is stored and served as JSON.
 fn is_json(bytes: &[u8]) -> bool {
     serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok()
+}
+
+/// Pictures go to a provider, so no more is checked than that they are some and not too large; an empty one
+/// stands for a page that can't be drawn.
+fn is_picture(bytes: &[u8]) -> bool {
+    bytes.is_empty() || (bytes.starts_with(b"\x89PNG\r\n\x1a\n") && bytes.len() <= MAX_PICTURE_BYTES)
 }
 
 fn invalid(what: &str) -> RunFailure {

@@ -11,12 +11,12 @@ mod context;
 mod csv;
 mod detect;
 mod docx;
+mod draw;
 mod email;
 mod error;
 mod filetype;
 mod html;
 mod json;
-mod language;
 mod markdown;
 mod ooxml;
 mod pdf;
@@ -30,12 +30,14 @@ use std::sync::Arc;
 
 use docmill_model::element::assign_element_ids;
 use docmill_model::hierarchy::assign_parents;
+use docmill_model::language;
 use docmill_model::limits::ParseLimits;
 use docmill_model::settings::PartitionOptions;
 use docmill_model::{Document, Element, ElementType, Warning, WarningCode};
 
 pub use context::{Progress, Recognition, Tools};
 pub use detect::detect;
+pub use draw::{Drawing, DrawnPage, draw};
 pub use error::PartitionError;
 pub use filetype::FileType;
 

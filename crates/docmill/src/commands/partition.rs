@@ -181,6 +181,7 @@ async fn partition_one(path: &Path, chain: NodeChain, config: &Config, runner: &
         }),
         file_directory: folder.map(|folder| folder.to_string_lossy().into_owned()),
         data_source: None,
+        draw: None,
     };
     match runner.run(request, bytes.into(), Default::default(), |_| {}).await {
         Ok(output) => Ok(output),

@@ -225,6 +225,7 @@ fn runner() -> Runner {
             warnings: Vec::new(),
             elements: 1,
             pages: 0,
+            filetype: None,
             usage: Usage::default(),
         })
     })
