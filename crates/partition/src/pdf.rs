@@ -56,6 +56,8 @@ mod script;
 mod segment;
 mod spacing;
 mod structure;
+#[cfg(test)]
+mod suite_tests;
 mod table;
 #[cfg(test)]
 mod table_tests;
