@@ -32,12 +32,18 @@ pub(crate) enum What {
 
 /// Runs the measurements named, or all.
 pub(crate) fn run(what: &[What], pdfs: Option<&Path>, python: &Path) -> Result<(), Failure> {
+    let named: Vec<What> = What::value_variants()
+        .iter()
+        .copied()
+        .filter(|measurement| what.is_empty() || what.contains(measurement))
+        .collect();
+    // The library alone needs no server to be built.
+    if named == [What::Pdf] {
+        return crate::pdf::compare(pdfs, python);
+    }
     let binary = binary()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    for measurement in What::value_variants() {
-        if !what.is_empty() && !what.contains(measurement) {
-            continue;
-        }
+    for measurement in named {
         match measurement {
             What::Latency => runtime.block_on(latency(&binary))?,
             What::Throughput => runtime.block_on(throughput(&binary))?,

@@ -24,7 +24,7 @@ pub struct Progress {
 pub struct Tools<'t> {
     /// Recognition of text in pictures.
     pub recognition: Recognition<'t>,
-    /// Pages that may be recognised at once; at least 1.
+    /// Pages that may be read or recognised at once; at least 1.
     pub threads: usize,
 }
 

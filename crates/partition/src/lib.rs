@@ -1,8 +1,9 @@
 //! Bytes of a file to a [`Document`]: detection, one reader per format, and what is common to all.
 //!
 //! Everything here is a function of its input: no network, no file system, no `unsafe`. The clock is read
-//! only to report how long pages took; threads are started only to recognise several pages at once. Callers run it in a child process; a reader may still be asked to stop early by the
-//! limits of [`ParseLimits`].
+//! only to report how long pages took; threads are started only to read several pages of a PDF at once.
+//! Callers run it in a child process; a reader may still be asked to stop early by the limits of
+//! [`ParseLimits`].
 
 mod charset;
 mod classify;

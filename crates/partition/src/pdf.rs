@@ -2,8 +2,8 @@
 //!
 //! The engine opens the file, mending its list of pages where that is broken ([`repair`]), and gives
 //! characters with their places ([`device`]), without those that nobody sees ([`visibility`]), with the
-//! values of form fields ([`forms`]) and what a tagged file says of them ([`structure`]); everything after
-//! that is pure: characters to segments of text ([`segment`]), tagged tables ([`tagged`]), ruled
+//! values of form fields ([`forms`]) and what a tagged file says of them ([`structure`]), on several pages
+//! of a long file at a time ([`ahead`]); everything after that is pure: characters to segments of text ([`segment`]), tagged tables ([`tagged`]), ruled
 //! tables ([`grid`]) and those between horizontal rules or shades ([`banded`]) and running heads
 //! ([`furniture`], [`edges`]) taken out, tables joined over columns and pages ([`continued`]), segments
 //! into reading order ([`order`]), lines, tables without rules ([`aligned`]) and paragraphs ([`block`]),
@@ -14,6 +14,7 @@
 //! text is recognised; the words then take the place of the engine's characters ([`scan`], [`scanned`])
 //! and go the same way. Pictures as documents ([`picture`]) are scans from the start.
 
+mod ahead;
 mod aligned;
 mod banded;
 mod block;
@@ -55,6 +56,8 @@ mod script;
 mod segment;
 mod spacing;
 mod structure;
+#[cfg(test)]
+mod suite_tests;
 mod table;
 #[cfg(test)]
 mod table_tests;
@@ -91,8 +94,8 @@ pub(crate) fn partition(bytes: &Arc<Vec<u8>>, cx: &mut Context) -> Result<(), Pa
     for fault in opened.faults {
         cx.warn(Warning::new(WarningCode::PartUnreadable, fault));
     }
-    let pdf = opened.pdf;
-    let mut source = scanned::ScannedPdf::new(&pdf, cx.options.strategy, Readers::new(cx));
+    let pdf = Arc::new(opened.pdf);
+    let mut source = scanned::ScannedPdf::new(&pdf, cx.options.strategy, Readers::new(cx), cx.tools.threads);
     document::partition(&mut source, cx)?;
     if source.wants_recognition() {
         return Err(PartitionError::OcrNeeded);

@@ -1,20 +1,25 @@
 //! The drawing target that keeps characters and ruling lines and paints nothing.
 
+pub(super) mod marks;
 mod runs;
+
+use std::collections::HashMap;
+use std::rc::Rc;
 
 use hayro_interpret::font::{Glyph as DrawnGlyph, GlyphRun};
 use hayro_interpret::hayro_cmap::{BfString, WritingMode};
 use hayro_interpret::hayro_syntax::object::Dict;
-use hayro_interpret::hayro_syntax::object::dict::keys::MCID;
+use hayro_interpret::hayro_syntax::object::dict::keys::{ACTUAL_TEXT, ALT, MCID};
 use hayro_interpret::hayro_syntax::page::Page;
 use hayro_interpret::kurbo::{self, Affine, BezPath, PathEl, Point};
 use hayro_interpret::{BlendMode, ClipPath, Device, DrawMode, DrawProps, Image, ImageDrawProps, Paint, SoftMask};
 
 use super::engine::{FontId, Glyph, PageContent, Rule, Tag, TagKind, UNKNOWN};
 use super::fonts::FontTable;
-use super::script::is_blank;
-use super::visibility::{Clips, Doubt, Hidden, Painted, is_white, middle};
-use runs::{Place, Text, doubt, has_inks, is_space, is_stretched, printable, widths};
+use super::script::{is_blank, is_private};
+use super::visibility::{Clips, Doubt, Hidden, Painted, Shade, middle, shade};
+use marks::{Mark, Words, replaced, words_of};
+use runs::{Codes, Place, Text, doubt, has_inks, is_space, is_stretched, printable, widths};
 
 /// Ruling lines kept per page; drawings with more are no tables.
 const MAX_RULES: usize = 20_000;
@@ -28,6 +33,8 @@ const FIRST_TAG: u32 = 2;
 const MAX_RULE_THICKNESS: f64 = 3.0;
 /// Shortest line worth keeping, in points.
 const MIN_RULE_LENGTH: f64 = 3.0;
+/// Share of the page that a shape covers whose being white matters.
+const BACKGROUND: f64 = 0.05;
 /// Characters drawn this far outside the page, in points, are not seen.
 const PAGE_MARGIN: f32 = 2.0;
 
@@ -36,10 +43,13 @@ pub(super) struct GlyphDevice<'f, 'a> {
     fonts: &'f mut FontTable<'a>,
     content: PageContent,
     last_run: Option<(usize, u32, Affine)>,
-    /// Marked content that is open: indexes into the tags of the page.
-    marks: Vec<u32>,
+    /// Marked content that is open.
+    marks: Vec<Mark>,
+    /// What the structure says of it.
+    words: Words,
     /// Whether the glyphs of the last run that could tell were stretched.
     stretched: bool,
+    codes: Codes,
     /// What of the page is painted.
     painted: Painted,
     clips: Clips,
@@ -55,11 +65,12 @@ impl<'f, 'a> GlyphDevice<'f, 'a> {
     pub(super) fn new(
         page: &'a Page<'a>,
         fonts: &'f mut FontTable<'a>,
-        known: Vec<Tag>,
+        (known, words): (Vec<Tag>, Words),
         (width, height): (f32, f32),
     ) -> Self {
         Self {
             marks: Vec::new(),
+            words,
             page,
             fonts,
             content: PageContent {
@@ -70,6 +81,7 @@ impl<'f, 'a> GlyphDevice<'f, 'a> {
             },
             last_run: None,
             stretched: false,
+            codes: Codes::default(),
             painted: Painted::new(width, height),
             clips: Clips::default(),
             doubts: Vec::new(),
@@ -132,9 +144,11 @@ impl<'f, 'a> GlyphDevice<'f, 'a> {
 
     /// Notes what a path or rectangle covers unless it is white.
     fn paint(&mut self, bbox: kurbo::Rect, props: &DrawProps<'_>) {
+        // To find the colour of each of a drawing's many shapes would take long.
+        let page = f64::from(self.content.width) * f64::from(self.content.height);
         let blank = match &props.paint {
-            Paint::Color(colour) => is_white(colour.to_rgba().to_rgba8()),
-            Paint::Pattern(_) => false,
+            Paint::Color(colour) if bbox.area() > BACKGROUND * page => shade(colour) == Shade::White,
+            _ => false,
         };
         if !blank {
             self.painted.add([bbox.x0, bbox.y0, bbox.x1, bbox.y1].map(|v| v as f32));
@@ -173,7 +187,7 @@ impl<'f, 'a> GlyphDevice<'f, 'a> {
             size: place.size,
             font,
             direction: place.direction,
-            tag: self.marks.last().copied().unwrap_or(NO_TAG),
+            tag: self.marks.last().map_or(NO_TAG, |mark| mark.tag),
         };
         text.for_each(|ch| {
             glyph.ch = ch;
@@ -256,12 +270,14 @@ impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
         self.stretched = stretched;
         let mut font = None;
         let first = self.content.glyphs.len();
+        self.codes.begin_run();
         for positioned in run.glyphs() {
             let drawn: &DrawnGlyph<'a> = positioned;
-            let (advance, unicode) = match drawn {
-                DrawnGlyph::Outline(glyph) => (glyph.advance_width(), glyph.as_unicode()),
-                DrawnGlyph::Type3(glyph) => (glyph.advance_width(), glyph.as_unicode()),
+            let advance = match drawn {
+                DrawnGlyph::Outline(glyph) => glyph.advance_width(),
+                DrawnGlyph::Type3(glyph) => glyph.advance_width(),
             };
+            let unicode = self.codes.unicode(drawn);
             let matrix = props.transform * positioned.transform();
             let Some(place) = Place::new(matrix, advance, vertical, stretched) else {
                 continue;
@@ -281,6 +297,8 @@ impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
             });
             match unicode {
                 Some(BfString::Char(ch)) if ch != '\0' && ch != UNKNOWN => {
+                    let ch = if is_private(ch) { UNKNOWN } else { ch };
+                    self.content.unmapped += usize::from(ch == UNKNOWN);
                     self.push_glyph(Text::One(ch), place, font);
                 }
                 Some(BfString::String(text)) => self.push_glyph(Text::Many(&text), place, font),
@@ -361,25 +379,53 @@ impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
         }
         if self.content.images.len() < MAX_RULES && bbox.area() > 0.0 {
             self.content.images.push(shown);
+            if let Some(words) = self.marks.last().and_then(|mark| mark.described.as_ref()) {
+                self.content.descriptions.push((shown, words.trim().to_owned()));
+            }
         }
     }
 
     fn begin_marked_content(&mut self, tag: &[u8], properties: Option<&Dict<'_>>) {
-        let outer = self.marks.last().copied().unwrap_or(NO_TAG);
+        let outer = self.marks.last();
         let mcid = properties.and_then(|dict| dict.get::<u32>(MCID));
         let known = mcid.and_then(|mcid| mcid.checked_add(FIRST_TAG)).filter(|&index| {
             let tag = self.content.tags.get(index as usize);
             tag.is_some_and(|tag| *tag != Tag::default())
         });
-        self.marks.push(match known {
-            Some(index) => index,
-            None if tag == b"Artifact" => ARTIFACT,
-            None => outer,
-        });
+        let words = |key: &[u8], known: &HashMap<u32, Rc<str>>| {
+            let here = properties.and_then(|dict| words_of(dict, key));
+            here.or_else(|| mcid.and_then(|mcid| known.get(&mcid).cloned()))
+        };
+        let mark = Mark {
+            tag: match known {
+                Some(index) => index,
+                None if tag == b"Artifact" => ARTIFACT,
+                None => outer.map_or(NO_TAG, |mark| mark.tag),
+            },
+            actual: words(ACTUAL_TEXT, &self.words.actual),
+            described: words(ALT, &self.words.described).or_else(|| outer.and_then(|mark| mark.described.clone())),
+            first: self.content.glyphs.len(),
+        };
+        self.marks.push(mark);
     }
 
     fn end_marked_content(&mut self) {
-        self.marks.pop();
+        let Some(mark) = self.marks.pop() else { return };
+        let Some(text) = mark.actual else { return };
+        // Characters that may not be seen are known by their places among the others.
+        let doubted = self.doubts.last().is_some_and(|last| last.1 > mark.first)
+            || self.clipped.last().is_some_and(|last| last.1 > mark.first);
+        let drawn = self.content.glyphs.get(mark.first..).unwrap_or_default();
+        if doubted || drawn.iter().map(|glyph| glyph.ch).eq(text.chars()) {
+            return;
+        }
+        if let Some(glyphs) = replaced(drawn, &text) {
+            let unknown = |glyphs: &[Glyph]| glyphs.iter().filter(|glyph| glyph.ch == UNKNOWN).count();
+            let (before, after) = (unknown(drawn), unknown(&glyphs));
+            self.content.unmapped = (self.content.unmapped + after).saturating_sub(before);
+            self.content.glyphs.truncate(mark.first);
+            self.content.glyphs.extend(glyphs);
+        }
     }
 
     fn push_clip_path(&mut self, clip: &ClipPath) {

@@ -9,7 +9,7 @@ use super::banded::banded_tables;
 use super::block::{Block, blocks};
 use super::continued::{Leaf, join_tables};
 use super::engine::{Direction, PageContent, PageSource, Rule, Tag};
-use super::figures::{figures, insert};
+use super::figures::{Figure, figures, insert};
 use super::frame::Frame;
 use super::furniture::{Furniture, FurnitureLine, Sheet, take_furniture};
 use super::grid::ruled_tables;
@@ -34,7 +34,7 @@ struct Page {
     parts: Vec<(Frame, Vec<Segment>)>,
     links: Vec<LinkedText>,
     tables: Vec<Table>,
-    figures: Vec<[f32; 4]>,
+    figures: Vec<Figure>,
     /// See [`PageContent::angle`].
     angle: f32,
 }
@@ -317,7 +317,7 @@ fn emit(
     let images = page
         .figures
         .iter()
-        .map(|bbox| element(page, &upright, ElementType::Image, "", *bbox));
+        .map(|figure| element(page, &upright, ElementType::Image, &figure.text, figure.bbox));
     insert(cx.elements_mut(), first, images.collect());
     Ok(())
 }

@@ -160,6 +160,8 @@ pub(super) struct PageContent {
     pub(super) has_images: bool,
     /// Boxes of raster images, `[x0, y0, x1, y1]`, clipped to the page.
     pub(super) images: Vec<[f32; 4]>,
+    /// Descriptions the file has for raster images, with the images' boxes.
+    pub(super) descriptions: Vec<([f32; 4], String)>,
     /// Resolution of the largest raster image that covers a good part of the page; 0 without one.
     pub(super) image_dpi: f32,
     /// Milliseconds it took to read the page.

@@ -4,6 +4,7 @@ use docmill_model::metadata::Coordinates;
 use docmill_model::{Element, ElementType};
 
 use super::engine::PageContent;
+use super::script::is_unspaced;
 
 /// Smallest side of a figure, in points; smaller ones are icons, bullets and parts of rules.
 const MIN_SIDE: f32 = 24.0;
@@ -15,11 +16,55 @@ const BACKGROUND: f32 = 0.8;
 const SEAM: f32 = 2.0;
 /// Pieces looked at; more are a texture.
 const MAX_PIECES: usize = 400;
+/// Bytes of a figure's description.
+const MAX_DESCRIPTION: usize = 8000;
 /// Figures of one page.
 const MAX_FIGURES: usize = 100;
 
-/// The boxes of a page's figures, from the top down.
-pub(super) fn figures(content: &PageContent) -> Vec<[f32; 4]> {
+/// A figure of a page.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Figure {
+    /// `[x0, y0, x1, y1]`.
+    pub(super) bbox: [f32; 4],
+    /// What the file says it shows; mostly empty.
+    pub(super) text: String,
+}
+
+/// A page's figures, from the top down.
+pub(super) fn figures(content: &PageContent) -> Vec<Figure> {
+    let described = |bbox: [f32; 4]| {
+        let mut text = String::new();
+        let mut last = "";
+        for (part, words) in &content.descriptions {
+            let [x, y] = [(part[0] + part[2]) / 2.0, (part[1] + part[3]) / 2.0];
+            let inside = (bbox[0]..=bbox[2]).contains(&x) && (bbox[1]..=bbox[3]).contains(&y);
+            // The strips of a picture share its description.
+            if inside && words != last && says_something(words) && text.len() + words.len() <= MAX_DESCRIPTION {
+                text.push_str(if text.is_empty() { "" } else { " " });
+                text.push_str(words);
+                last = words;
+            }
+        }
+        text
+    };
+    let boxes = boxes(content).into_iter();
+    boxes
+        .map(|bbox| Figure {
+            bbox,
+            text: described(bbox),
+        })
+        .collect()
+}
+
+/// Whether a description is more than the name of a file or `Picture 7`, which programs put there.
+fn says_something(words: &str) -> bool {
+    let is_word = |word: &&str| word.chars().filter(|ch| ch.is_alphabetic()).count() >= 2;
+    let spaced = words.split_whitespace().filter(is_word).count() >= 2;
+    let unspaced = words.chars().filter(|&ch| is_unspaced(ch)).count() >= 2;
+    (spaced || unspaced) && !words.contains("://")
+}
+
+fn boxes(content: &PageContent) -> Vec<[f32; 4]> {
     let page = (content.width * content.height).max(1.0);
     let has_text = content.glyphs.iter().any(|glyph| !glyph.ch.is_whitespace());
     let mut boxes: Vec<[f32; 4]> = content.images.iter().take(MAX_PIECES).copied().collect();
@@ -120,7 +165,32 @@ mod tests {
             [100.0, 260.0, 300.0, 290.0],
             [400.0, 400.0, 410.0, 410.0],
         ];
-        assert_eq!(figures(&page), [[100.0, 200.0, 300.0, 290.0]]);
+        page.descriptions = vec![
+            ([100.0, 200.0, 300.0, 230.0], "Sales by year".into()),
+            ([100.0, 230.5, 300.0, 260.0], "Sales by year".into()),
+            ([100.0, 260.0, 300.0, 290.0], "Picture 7".into()),
+            ([0.0, 0.0, 600.0, 30.0], "A banner.".into()),
+        ];
+        let figure = Figure {
+            bbox: [100.0, 200.0, 300.0, 290.0],
+            text: "Sales by year".into(),
+        };
+        assert_eq!(figures(&page), [figure]);
+    }
+
+    #[test]
+    fn names_of_files_describe_nothing() {
+        assert!(says_something("Sales by year"));
+        assert!(says_something("年度销售额"));
+        for words in [
+            "Figure",
+            "Picture 7",
+            "C:\\pictures\\logo.gif",
+            "http://example.org/the logo.gif",
+            "",
+        ] {
+            assert!(!says_something(words), "{words}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
+use std::rc::Rc;
 
 use hayro_font::{Font as PdfFont, FontCache, FontGlyph};
 use hayro_interpret::InterpreterSettings;
@@ -14,7 +15,7 @@ use hayro_interpret::hayro_syntax::object::dict::keys::{
     BASE_FONT, FIRST_CHAR, FLAGS, FONT, FONT_DESC, FONT_FILE2, FONT_FILE3, FONT_WEIGHT, RESOURCES, SUBTYPE, WIDTHS,
     XOBJECT,
 };
-use hayro_interpret::hayro_syntax::object::{Array, Dict, Name, Stream};
+use hayro_interpret::hayro_syntax::object::{Array, Dict, Name, ObjectIdentifier, Stream};
 use hayro_interpret::hayro_syntax::page::Page;
 use skrifa::MetadataProvider;
 
@@ -24,6 +25,8 @@ use super::engine::{Font, FontId};
 const MAX_CANDIDATES: usize = 256;
 /// Equal widths that identify a font when no other has them.
 const MIN_WIDTHS: usize = 3;
+/// Codes of a font whose widths are read.
+const MAX_WIDTHS: usize = 256;
 /// XObjects searched for fonts per search.
 const MAX_FORMS: usize = 512;
 /// Nesting of form XObjects that is searched for fonts.
@@ -36,6 +39,8 @@ pub(super) struct FontTable<'a> {
     fonts: Vec<Font>,
     by_program: HashMap<u64, FontId>,
     reverse: HashMap<u64, HashMap<u32, char>>,
+    /// Font dictionaries by object number.
+    described: HashMap<ObjectIdentifier, Rc<Described>>,
     cache: FontCache<'a>,
     settings: InterpreterSettings,
 }
@@ -47,12 +52,13 @@ impl<'a> FontTable<'a> {
             fonts: vec![Font::default()],
             by_program: HashMap::new(),
             reverse: HashMap::new(),
+            described: HashMap::new(),
             cache: FontCache::new(),
             settings: settings.clone(),
         }
     }
 
-    /// The id of a font that is not one of the file's.
+    /// The id of a font, which is that of one like it where there is one.
     pub(super) fn add(&mut self, font: Font) -> FontId {
         match self.fonts.iter().position(|known| *known == font) {
             Some(position) => position as FontId,
@@ -85,14 +91,7 @@ impl<'a> FontTable<'a> {
             }
             None => self.search(glyph, &run(), page).unwrap_or_default(),
         };
-        let id = match self.fonts.iter().position(|known| *known == font) {
-            Some(position) => position as FontId,
-            None if self.fonts.len() < usize::from(FontId::MAX) => {
-                self.fonts.push(font);
-                (self.fonts.len() - 1) as FontId
-            }
-            None => 0,
-        };
+        let id = self.add(font);
         self.by_program.insert(key, id);
         id
     }
@@ -116,26 +115,42 @@ impl<'a> FontTable<'a> {
         map.get(&glyph.glyph_id().to_u32()).copied()
     }
 
-    fn search(&self, glyph: &OutlineGlyph, run: &[(u32, f32)], page: &'a Page<'a>) -> Option<Font> {
+    fn search(&mut self, glyph: &OutlineGlyph, run: &[(u32, f32)], page: &'a Page<'a>) -> Option<Font> {
         let mut dicts = Vec::new();
         collect_fonts(&page.resources().fonts, &mut dicts);
         let mut forms = MAX_FORMS;
         collect_form_fonts(&page.resources().x_objects, 0, &mut forms, &mut dicts);
         // Loading fonts takes time. Widths usually tell them apart without.
-        dicts.retain(|dict| compare_widths(dict, run) != Widths::Differ);
-        if let [only] = dicts.as_slice()
-            && compare_widths(only, run) == Widths::Agree
+        let described = dicts.into_iter().map(|dict| (self.described(&dict), dict));
+        let mut fitting: Vec<(Widths, Rc<Described>, Dict<'a>)> = described
+            .map(|(known, dict)| (known.compare(run), known, dict))
+            .filter(|(widths, ..)| *widths != Widths::Differ)
+            .collect();
+        let agreeing = fitting.iter().filter(|(widths, ..)| *widths == Widths::Agree);
+        if let Some((_, first, _)) = agreeing.clone().next()
+            && fitting.iter().all(|(_, other, _)| other.font == first.font)
         {
-            return Some(describe(only));
+            return Some(first.font.clone());
         }
+        // Those that agree come first.
+        fitting.sort_by_key(|(widths, ..)| *widths != Widths::Agree);
         let wanted = glyph.identifier();
         let code = glyph.char_code();
-        dicts.iter().find_map(|dict| {
+        fitting.iter().find_map(|(_, known, dict)| {
             let font = self
                 .cache
                 .font(dict, &self.settings.font_resolver, &self.settings.cmap_resolver)?;
-            (identifier(&font, code)? == wanted).then(|| describe(dict))
+            (identifier(&font, code)? == wanted).then(|| known.font.clone())
         })
+    }
+
+    /// What a font dictionary says, read once.
+    fn described(&mut self, dict: &Dict<'a>) -> Rc<Described> {
+        let read = || Rc::new(Described::read(dict));
+        match dict.obj_id() {
+            Some(id) => self.described.entry(id).or_insert_with(read).clone(),
+            None => read(),
+        }
     }
 }
 
@@ -199,25 +214,41 @@ enum Widths {
     Unknown,
 }
 
-/// Compares the widths a font dictionary states with those that were drawn.
-fn compare_widths(dict: &Dict<'_>, run: &[(u32, f32)]) -> Widths {
-    let (Some(first), Some(widths)) = (dict.get::<u32>(FIRST_CHAR), dict.get::<Array<'_>>(WIDTHS)) else {
-        return Widths::Unknown;
-    };
-    let widths: Vec<f32> = widths.iter::<f32>().take(256).collect();
-    let mut same = 0;
-    for &(code, drawn) in run {
-        let stated = code.checked_sub(first).and_then(|index| widths.get(index as usize));
-        match stated {
-            Some(stated) if (stated - drawn).abs() < 0.5 => same += 1,
-            Some(_) => return Widths::Differ,
-            None => {}
+/// What a font dictionary says of its font.
+struct Described {
+    font: Font,
+    /// The first code that has a width, and the widths from there on.
+    widths: Option<(u32, Vec<f32>)>,
+}
+
+impl Described {
+    fn read(dict: &Dict<'_>) -> Self {
+        let widths = dict.get::<u32>(FIRST_CHAR).zip(dict.get::<Array<'_>>(WIDTHS));
+        Self {
+            font: describe(dict),
+            widths: widths.map(|(first, widths)| (first, widths.iter::<f32>().take(MAX_WIDTHS).collect())),
         }
     }
-    if same >= MIN_WIDTHS {
-        Widths::Agree
-    } else {
-        Widths::Unknown
+
+    /// Compares the widths stated with those that were drawn.
+    fn compare(&self, run: &[(u32, f32)]) -> Widths {
+        let Some((first, widths)) = &self.widths else {
+            return Widths::Unknown;
+        };
+        let mut same = 0;
+        for &(code, drawn) in run {
+            let stated = code.checked_sub(*first).and_then(|index| widths.get(index as usize));
+            match stated {
+                Some(stated) if (stated - drawn).abs() < 0.5 => same += 1,
+                Some(_) => return Widths::Differ,
+                None => {}
+            }
+        }
+        if same >= MIN_WIDTHS {
+            Widths::Agree
+        } else {
+            Widths::Unknown
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Instant;
 
 use hayro_interpret::hayro_syntax::content::TypedIter;
 use hayro_interpret::hayro_syntax::content::ops::TypedInstruction;
@@ -167,9 +168,13 @@ impl PageSource for HayroSource<'_> {
     fn read_page(&mut self, index: usize) -> Result<PageContent, Unreadable> {
         let pdf = self.pdf;
         let page = pdf.pages().get(index).ok_or(Unreadable("there is no such page"))?;
+        let start = Instant::now();
         let result = catch_unwind(AssertUnwindSafe(|| self.interpret(page)));
         match result {
-            Ok(content) => content,
+            Ok(content) => content.map(|content| PageContent {
+                ms: start.elapsed().as_secs_f64() * 1e3,
+                ..content
+            }),
             Err(_) => {
                 // A cache that was being written to when the interpreter gave up is not to be trusted.
                 self.cache = InterpreterCache::new();
@@ -195,7 +200,7 @@ impl<'a> HayroSource<'a> {
         let bbox = kurbo::Rect::new(0.0, 0.0, f64::from(width), f64::from(height));
         let tags = self.structure.as_mut().map(|structure| structure.tags(page));
         let cells = match (&mut self.structure, &tags) {
-            (Some(structure), Some(tags)) => structure.cells(tags),
+            (Some(structure), Some((tags, _))) => structure.cells(tags),
             _ => Vec::new(),
         };
         let mut device = GlyphDevice::new(page, &mut self.fonts, tags.unwrap_or_default(), (width, height));

@@ -1,12 +1,13 @@
 //! A PDF whose pages are recognised where their text layer does not do.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use docmill_model::settings::Strategy;
 use hayro_syntax::Pdf;
 
+use super::ahead::Pages;
 use super::engine::{Font, OutlineEntry, PageContent, PageSource, Unreadable};
-use super::hayro::HayroSource;
 use super::recognise::{Need, Raster, Rasters, Readers, need};
 use super::render;
 use super::scan::{self, ScanFonts};
@@ -19,7 +20,7 @@ const LOOK_AHEAD: usize = 32;
 
 pub(super) struct ScannedPdf<'p> {
     pdf: &'p Pdf,
-    inner: HayroSource<'p>,
+    inner: Pages<'p>,
     strategy: Strategy,
     readers: Readers,
     fonts: ScanFonts,
@@ -45,8 +46,9 @@ impl Rasters for PdfRasters<'_> {
 }
 
 impl<'p> ScannedPdf<'p> {
-    pub(super) fn new(pdf: &'p Pdf, strategy: Strategy, readers: Readers) -> Self {
-        let mut inner = HayroSource::new(pdf);
+    /// `threads` may read pages at the same time.
+    pub(super) fn new(pdf: &'p Arc<Pdf>, strategy: Strategy, readers: Readers, threads: usize) -> Self {
+        let mut inner = Pages::new(pdf, threads);
         let fonts = ScanFonts {
             regular: 0,
             bold: inner.add_font(Font {
@@ -77,7 +79,6 @@ impl<'p> ScannedPdf<'p> {
         while self.next < self.page_count() && self.next < index + LOOK_AHEAD {
             let at = self.next;
             self.next += 1;
-            let start = std::time::Instant::now();
             let mut content = match self.inner.read_page(at) {
                 Ok(content) => content,
                 Err(reason) => {
@@ -85,7 +86,6 @@ impl<'p> ScannedPdf<'p> {
                     continue;
                 }
             };
-            content.ms = start.elapsed().as_secs_f64() * 1e3;
             let (need, reason) = need(&content, self.strategy);
             content.reason = reason;
             let absent = if need == Need::Nothing {

@@ -37,6 +37,12 @@ pub(super) fn is_blank(ch: char) -> bool {
                 || matches!(ch, '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FEFF}')))
 }
 
+/// Characters of the private planes, which no two fonts agree on. Those of the private area of the first
+/// plane stay: icon fonts and symbols have had settled places there for long.
+pub(super) fn is_private(ch: char) -> bool {
+    ch >= '\u{F0000}'
+}
+
 /// Appends a character, with presentation forms (ligatures, shaped Arabic letters) dissolved into
 /// the letters they stand for.
 pub(super) fn push_clean(out: &mut String, ch: char) {

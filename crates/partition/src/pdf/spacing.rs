@@ -7,6 +7,11 @@ use super::script::{is_east_asian, is_mark, is_right_to_left, push_clean, to_log
 /// A space wider than this many font sizes is noted: it may separate cells.
 const BREAK_GAP: f32 = 0.36;
 
+/// Largest size of a raised character, in sizes of the line, and how far it stands above.
+const RAISED_SIZE: f32 = 0.85;
+const RAISED_FROM: f32 = 0.2;
+const RAISED_TO: f32 = 0.7;
+
 /// Gap between letters, in font sizes, that is none.
 const TIGHT: f32 = 0.02;
 /// A space between such letters.
@@ -32,8 +37,10 @@ pub(super) fn text_of(parts: &[(&Glyph, bool)], frame: &Frame, fonts: &[Font]) -
     let mut breaks = Vec::new();
     let mut end = f32::NEG_INFINITY;
     let mut last: Option<&Glyph> = None;
+    let mut raised = Raised::default();
     for &(glyph, space) in parts {
-        let x = frame.map(glyph.x, glyph.y).0;
+        let (x, base) = frame.map(glyph.x, glyph.y);
+        let is_raised = raised.is_raised(glyph, base);
         if let Some(previous) = last {
             let size = previous.size.max(glyph.size);
             let gap = x - end;
@@ -68,7 +75,12 @@ pub(super) fn text_of(parts: &[(&Glyph, bool)], frame: &Frame, fonts: &[Font]) -
         } else if fonts.get(usize::from(glyph.font)).is_some_and(|font| font.dingbats) {
             text.push('\u{2022}');
         } else {
-            push_clean(&mut text, glyph.ch);
+            // Plain digits would be digits of the number before them.
+            let superscript = superscript(glyph.ch).filter(|_| is_raised && text.ends_with(char::is_alphanumeric));
+            match superscript {
+                Some(ch) => text.push(ch),
+                None => push_clean(&mut text, glyph.ch),
+            }
         }
         end = end.max(x + glyph.advance);
         last = Some(glyph);
@@ -77,6 +89,39 @@ pub(super) fn text_of(parts: &[(&Glyph, bool)], frame: &Frame, fonts: &[Font]) -
         to_logical(&visual).into_iter().for_each(|ch| push_clean(&mut text, ch));
     }
     (text, breaks)
+}
+
+/// Tells small characters above the line from those on it.
+#[derive(Default)]
+struct Raised {
+    /// Baseline and size of the last character on the line.
+    line: Option<(f32, f32)>,
+}
+
+impl Raised {
+    fn is_raised(&mut self, glyph: &Glyph, base: f32) -> bool {
+        let raised = self.line.is_some_and(|(line, size)| {
+            glyph.size < RAISED_SIZE * size && (RAISED_FROM * size..RAISED_TO * size).contains(&(line - base))
+        });
+        if !raised {
+            self.line = Some((base, glyph.size));
+        }
+        raised
+    }
+}
+
+/// The superscript form of a digit or sign.
+fn superscript(ch: char) -> Option<char> {
+    Some(match ch {
+        '0' => '\u{2070}',
+        '1' => '\u{B9}',
+        '2' => '\u{B2}',
+        '3' => '\u{B3}',
+        '4'..='9' => char::from_u32(0x2070 + (ch as u32 - '0' as u32))?,
+        '+' => '\u{207A}',
+        '-' | '\u{2212}' => '\u{207B}',
+        _ => return None,
+    })
 }
 
 /// Whether the first character is followed by a gap.

@@ -5,15 +5,17 @@
 //! where a file lacks the parent tree.
 
 use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
 
 use hayro_interpret::hayro_syntax::Pdf;
 use hayro_interpret::hayro_syntax::object::dict::keys::{
-    A, K, KIDS, MCID, NUMS, P, PARENT_TREE, PG, ROLE_MAP, S, STRUCT_PARENTS, STRUCT_TREE_ROOT,
+    A, ACTUAL_TEXT, ALT, K, KIDS, MCID, NUMS, P, PARENT_TREE, PG, ROLE_MAP, S, STRUCT_PARENTS, STRUCT_TREE_ROOT,
 };
-use hayro_interpret::hayro_syntax::object::{Array, Dict, MaybeRef, Name, Object, ObjectIdentifier};
+use hayro_interpret::hayro_syntax::object::{Array, Dict, MaybeRef, Name, ObjRef, Object, ObjectIdentifier};
 use hayro_interpret::hayro_syntax::page::Page;
 use hayro_interpret::hayro_syntax::xref::XRef;
 
+use super::device::marks::{Words, words_of};
 use super::engine::{Tag, TagKind, TaggedCell};
 
 /// Entries of the parent tree that are read.
@@ -24,8 +26,8 @@ const MAX_NODES: usize = 10_000;
 const MAX_PIECES: usize = 200_000;
 /// Elements on the way up that are looked at.
 const MAX_DEPTH: usize = 64;
-/// Elements between a cell and its table, with both.
-const MAX_ABOVE_CELL: usize = 6;
+/// Elements below a table of which some may be groups of rows.
+const MAX_GROUPS: usize = 8;
 /// Rows, columns and cells of one table, and rows or columns that one cell spans.
 const MAX_ROWS: usize = 20_000;
 const MAX_COLUMNS: usize = 1000;
@@ -47,10 +49,21 @@ pub(super) struct Structure<'a> {
     known: HashMap<u32, Tag>,
     /// Where there is no parent tree: by the object number of the page.
     walked: HashMap<u32, Vec<Tag>>,
-    /// Tables that were read, by object number: their cells, row by row.
-    tables: HashMap<u32, Vec<TaggedCell>>,
-    /// The table and row of every cell of those.
-    rows: HashMap<u32, (u32, usize)>,
+    /// Tables by object number, with their rows as soon as they are asked for.
+    tables: HashMap<u32, Rows>,
+    /// Text in place of what is drawn, by the number of the only element it is for.
+    actual: HashMap<u32, Rc<str>>,
+    /// Descriptions of figures by the numbers of the elements within them.
+    described: HashMap<u32, Rc<str>>,
+    /// What cells, rows and groups of rows stand in, by object number.
+    parents: HashMap<u32, u32>,
+}
+
+/// The rows of a table by object number.
+#[derive(Default)]
+struct Rows {
+    list: Vec<u32>,
+    places: HashMap<u32, usize>,
 }
 
 /// An element on the way down the tree.
@@ -75,7 +88,9 @@ impl<'a> Structure<'a> {
             known: HashMap::new(),
             walked: HashMap::new(),
             tables: HashMap::new(),
-            rows: HashMap::new(),
+            actual: HashMap::new(),
+            described: HashMap::new(),
+            parents: HashMap::new(),
         };
         let Some(parents) = root.get::<Dict<'a>>(PARENT_TREE) else {
             structure.walked = walk(&root, &structure.roles);
@@ -115,12 +130,13 @@ impl<'a> Structure<'a> {
         }
     }
 
-    /// What the marked content of a page is, by its identifier.
-    pub(super) fn tags(&mut self, page: &Page<'a>) -> Vec<Tag> {
+    /// What the marked content of a page is, by its identifier, and what is said in its place.
+    pub(super) fn tags(&mut self, page: &Page<'a>) -> (Vec<Tag>, Words) {
+        let mut words = Words::default();
         if !self.walked.is_empty() {
             let number = page.raw().obj_id().map(|id| id.obj_number);
             let tags = number.and_then(|number| self.walked.get(&number));
-            return tags.cloned().unwrap_or_default();
+            return (tags.cloned().unwrap_or_default(), words);
         }
         let entry = page
             .raw()
@@ -131,7 +147,9 @@ impl<'a> Structure<'a> {
             Some(MaybeRef::NotRef(Object::Array(array))) => Some(array.clone()),
             _ => None,
         };
-        let Some(elements) = elements else { return Vec::new() };
+        let Some(elements) = elements else {
+            return (Vec::new(), words);
+        };
         let mut tags = Vec::new();
         // Neighbours mostly belong to one element.
         let mut last = (None, Tag::default());
@@ -150,17 +168,22 @@ impl<'a> Structure<'a> {
                 };
                 last = (Some(reference.obj_number), tag);
             }
+            let mcid = tags.len() as u32;
+            for (known, words) in [
+                (&self.actual, &mut words.actual),
+                (&self.described, &mut words.described),
+            ] {
+                if let Some(text) = known.get(&reference.obj_number) {
+                    words.insert(mcid, text.clone());
+                }
+            }
             tags.push(last.1);
         }
-        tags
+        (tags, words)
     }
 
     /// The cells of tables with rows among the tags of a page: all cells of those rows.
     pub(super) fn cells(&mut self, tags: &[Tag]) -> Vec<TaggedCell> {
-        // Elements without a number of their own cannot be looked up.
-        if !self.walked.is_empty() {
-            return Vec::new();
-        }
         // First and last row by table.
         let mut spans: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
         let mut last = 0;
@@ -169,65 +192,57 @@ impl<'a> Structure<'a> {
                 continue;
             }
             last = tag.element;
-            if !self.rows.contains_key(&tag.element) {
-                self.read_table(tag.element);
-            }
-            if let Some(&(table, row)) = self.rows.get(&tag.element) {
+            if let Some((table, row)) = self.row_of(tag.element) {
                 let span = spans.entry(table).or_insert((row, row));
                 *span = (span.0.min(row), span.1.max(row));
             }
         }
         let mut found = Vec::new();
         for (table, (first, last)) in spans {
-            let cells = self.tables.get(&table).map(Vec::as_slice).unwrap_or_default();
-            let start = cells.partition_point(|cell| cell.row < first);
-            let rows = cells.iter().skip(start).take_while(|cell| cell.row <= last);
-            // Rows beyond the page are cut off.
-            found.extend(rows.map(|cell| TaggedCell {
-                row_span: cell.row_span.min(last + 1 - cell.row),
-                ..*cell
-            }));
+            let rows = self
+                .tables
+                .get(&table)
+                .map(|rows| rows.list.as_slice())
+                .unwrap_or_default();
+            let rows = rows.get(first..=last).unwrap_or_default();
+            found.extend(self.placed_cells(table, rows));
         }
         found
     }
 
-    /// Reads the table a cell stands in.
-    fn read_table(&mut self, cell: u32) {
-        let mut number = cell;
-        let mut table = None;
-        for _ in 0..MAX_ABOVE_CELL {
-            let Some(element) = self.xref.get::<Dict<'a>>(ObjectIdentifier::new(number, 0)) else {
-                return;
-            };
-            if element
-                .get::<Name<'a>>(S)
-                .is_some_and(|name| role(name, &self.roles) == "Table")
-            {
-                table = Some(element);
-                break;
-            }
-            let Some(parent) = element.get_ref(P) else { return };
-            number = parent.obj_number;
+    /// The table of a cell and the place of its row.
+    fn row_of(&mut self, cell: u32) -> Option<(u32, usize)> {
+        let row = *self.parents.get(&cell)?;
+        let above = *self.parents.get(&row)?;
+        let table = match self.tables.contains_key(&above) {
+            true => above,
+            false => *self.parents.get(&above)?,
+        };
+        let empty = self.tables.get(&table)?.list.is_empty();
+        if empty {
+            let list = self.table_rows(table);
+            let rows = self.tables.get_mut(&table)?;
+            rows.places = list.iter().enumerate().map(|(place, row)| (*row, place)).collect();
+            rows.list = list;
         }
-        let Some(table) = table else { return };
-        if self.tables.contains_key(&number) {
-            return;
-        }
-        let cells = self.table_cells(&table, number);
-        for cell in &cells {
-            self.rows.insert(cell.element, (number, cell.row));
-        }
-        self.tables.insert(number, cells);
+        let place = *self.tables.get(&table)?.places.get(&row)?;
+        Some((table, place))
     }
 
-    /// The cells of a table, placed as their spans have it.
-    fn table_cells(&self, table: &Dict<'a>, number: u32) -> Vec<TaggedCell> {
+    /// The cells of consecutive rows of a table, placed as their spans have it.
+    fn placed_cells(&self, table: u32, rows: &[u32]) -> Vec<TaggedCell> {
         let mut cells = Vec::new();
         // Per column the first row that is free.
         let mut free: Vec<usize> = Vec::new();
-        for (row, line) in self.table_rows(table).iter().enumerate() {
+        for (row, line) in rows.iter().enumerate() {
+            let Some(line) = self.xref.get::<Dict<'a>>(ObjectIdentifier::new(*line, 0)) else {
+                continue;
+            };
             let mut column = 0;
-            for (element, cell) in self.elements(line) {
+            for reference in references(&line) {
+                let Some(cell) = self.xref.get::<Dict<'a>>(reference.into()) else {
+                    continue;
+                };
                 let header = match self.role_of(&cell).as_deref() {
                     Some("TH") => true,
                     Some("TD") => false,
@@ -247,11 +262,12 @@ impl<'a> Structure<'a> {
                     *until = row + row_span;
                 }
                 cells.push(TaggedCell {
-                    element,
-                    table: number,
+                    element: reference.obj_number,
+                    table,
                     row,
                     column,
-                    row_span,
+                    // Rows beyond the page are cut off.
+                    row_span: row_span.min(rows.len() - row),
                     column_span,
                     header,
                 });
@@ -261,20 +277,20 @@ impl<'a> Structure<'a> {
         cells
     }
 
-    /// The rows of a table, be they in groups or not.
-    fn table_rows(&self, table: &Dict<'a>) -> Vec<Dict<'a>> {
+    /// The object numbers of a table's rows, be they in groups or not.
+    fn table_rows(&self, table: u32) -> Vec<u32> {
+        let element = |number: u32| self.xref.get::<Dict<'a>>(ObjectIdentifier::new(number, 0));
+        let kids = element(table).map(|table| references(&table)).unwrap_or_default();
+        // Groups are few; looking into every row for what it is would take long.
+        let few = kids.len() <= MAX_GROUPS;
         let mut rows = Vec::new();
-        for (_, child) in self.elements(table) {
-            match self.role_of(&child).as_deref() {
-                Some("TR") => rows.push(child),
-                Some("THead" | "TBody" | "TFoot") => {
-                    let inner = self.elements(&child).into_iter().map(|(_, row)| row);
-                    rows.extend(inner.filter(|row| self.role_of(row).as_deref() == Some("TR")));
-                }
-                _ => {}
-            }
-            if rows.len() >= MAX_ROWS {
-                break;
+        for kid in kids {
+            let group = element(kid.obj_number)
+                .filter(|_| few)
+                .filter(|kid| matches!(self.role_of(kid).as_deref(), Some("THead" | "TBody" | "TFoot")));
+            match group {
+                Some(group) => rows.extend(references(&group).into_iter().map(|row| row.obj_number)),
+                None => rows.push(kid.obj_number),
             }
         }
         rows.truncate(MAX_ROWS);
@@ -285,43 +301,47 @@ impl<'a> Structure<'a> {
         element.get::<Name<'a>>(S).map(|name| role(name, &self.roles))
     }
 
-    /// The elements right below one, with their object numbers.
-    fn elements(&self, parent: &Dict<'a>) -> Vec<(u32, Dict<'a>)> {
-        if let Some(only) = parent.get_ref(K) {
-            let element = self.xref.get::<Dict<'a>>(only.into());
-            if let Some(element) = element {
-                return vec![(only.obj_number, element)];
-            }
-        }
-        let Some(kids) = parent.get::<Array<'a>>(K) else {
-            return Vec::new();
-        };
-        let elements = kids.raw_iter().take(MAX_ROWS).filter_map(|kid| match kid {
-            MaybeRef::Ref(reference) => {
-                let element = self.xref.get::<Dict<'a>>(reference.into())?;
-                Some((reference.obj_number, element))
-            }
-            MaybeRef::NotRef(_) => None,
-        });
-        elements.collect()
-    }
-
     /// The tag of an element, by those it stands in.
     fn climb(&mut self, element: Dict<'a>, number: u32) -> Tag {
         let mut path = Vec::new();
         let mut tag = Tag::default();
         let mut next = Some((element, number));
+        // What stands in a figure, up to it.
+        let mut within = Vec::new();
         while let Some((element, number)) = next {
             if let Some(known) = self.known.get(&number) {
                 tag = *known;
                 break;
             }
             let Some(name) = element.get::<Name<'a>>(S) else { break };
-            path.push((role(name, &self.roles), number));
+            let name = role(name, &self.roles);
+            let above = element.get_ref(P).map_or(0, |parent| parent.obj_number);
+            match name.as_str() {
+                "TD" | "TH" | "TR" | "THead" | "TBody" | "TFoot" => {
+                    self.parents.insert(number, above);
+                }
+                "Table" => {
+                    self.tables.entry(number).or_default();
+                }
+                _ => {}
+            }
+            within.push(number);
+            if let Some(text) = words_of(&element, ALT).filter(|_| name == "Figure") {
+                self.described
+                    .extend(within.iter().map(|number| (*number, text.clone())));
+            }
+            // Of several pieces nobody knows which has which part of the text.
+            if path.is_empty()
+                && let Some(text) = words_of(&element, ACTUAL_TEXT)
+                && element.get::<u32>(K).is_some()
+            {
+                self.actual.insert(number, text);
+            }
+            path.push((name, number));
             if path.len() > MAX_DEPTH {
                 break;
             }
-            let number = element.get_ref(P).map_or(0, |parent| parent.obj_number);
+            let number = above;
             next = element.get::<Dict<'a>>(P).map(|parent| (parent, number));
         }
         for (name, number) in path.into_iter().rev() {
@@ -393,6 +413,21 @@ fn kids<'a>(dict: &Dict<'a>) -> Vec<Object<'a>> {
     }
 }
 
+/// What stands right below an element, as far as it has object numbers.
+fn references(parent: &Dict<'_>) -> Vec<ObjRef> {
+    match parent.get::<Array<'_>>(K) {
+        Some(kids) => kids
+            .raw_iter()
+            .take(MAX_ROWS)
+            .filter_map(|kid| match kid {
+                MaybeRef::Ref(reference) => Some(reference),
+                MaybeRef::NotRef(_) => None,
+            })
+            .collect(),
+        None => parent.get_ref(K).into_iter().collect(),
+    }
+}
+
 /// How many rows or columns a cell spans.
 fn span(cell: &Dict<'_>, key: &[u8]) -> usize {
     let in_dict = |attributes: &Dict<'_>| attributes.get::<u32>(key);
@@ -408,7 +443,7 @@ fn span(cell: &Dict<'_>, key: &[u8]) -> usize {
 fn role(name: Name<'_>, roles: &Dict<'_>) -> String {
     let mut name = String::from_utf8_lossy(name.as_ref()).into_owned();
     for _ in 0..MAX_ROLES {
-        if kind(&name).is_some() || matches!(name.as_str(), "Table" | "TR" | "THead" | "TBody" | "TFoot") {
+        if kind(&name).is_some() || matches!(name.as_str(), "Figure" | "Table" | "TR" | "THead" | "TBody" | "TFoot") {
             break;
         }
         match roles.get::<Name<'_>>(name.as_bytes()) {

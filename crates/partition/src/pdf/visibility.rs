@@ -1,6 +1,8 @@
 //! Text that is on a page but that nobody sees: outside the page, clipped away, invisible or white on
 //! white with nothing behind it.
 
+use hayro_interpret::color::Color;
+
 use super::engine::Direction;
 
 /// Bands and cells the page is divided into to know where something is painted.
@@ -11,6 +13,8 @@ const CLIP_MARGIN: f32 = 1.0;
 const MAX_CLIPS: usize = 4096;
 /// Fills this light are white.
 const WHITE: u8 = 250;
+/// Inks this thin are white.
+const FAINT: f32 = 0.02;
 
 /// Characters nobody sees, counted by reason. Blanks are not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -133,9 +137,26 @@ pub(super) fn middle(x: f32, y: f32, advance: f32, size: f32, direction: Directi
     }
 }
 
-/// Whether an RGBA colour is white.
-pub(super) fn is_white([r, g, b, _]: [u8; 4]) -> bool {
-    r >= WHITE && g >= WHITE && b >= WHITE
+/// What of a colour matters to being seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shade {
+    White,
+    Clear,
+    Other,
+}
+
+/// The shade of a colour. Four components are inks, and are not turned into light: setting that up takes
+/// longer than many a page.
+pub(super) fn shade(colour: &Color) -> Shade {
+    if let [c, m, y, k] = colour.components() {
+        let blank = [c, m, y, k].iter().all(|ink| **ink <= FAINT);
+        return if blank { Shade::White } else { Shade::Other };
+    }
+    match colour.to_rgba().to_rgba8() {
+        [.., 0] => Shade::Clear,
+        [r, g, b, _] if r >= WHITE && g >= WHITE && b >= WHITE => Shade::White,
+        _ => Shade::Other,
+    }
 }
 
 #[cfg(test)]

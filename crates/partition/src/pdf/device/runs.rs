@@ -9,7 +9,7 @@ use hayro_interpret::{DrawMode, DrawProps, Paint};
 
 use super::super::engine::Direction;
 use super::super::script::{is_blank, is_right_to_left};
-use super::super::visibility::{Doubt, is_white};
+use super::super::visibility::{Doubt, Shade, shade};
 
 /// Glyphs of a run whose widths are compared to find its font.
 const MAX_WIDTHS: usize = 32;
@@ -46,6 +46,48 @@ impl Text<'_> {
             Self::One(ch) => f(*ch),
             Self::Many(text) => text.chars().for_each(f),
         }
+    }
+}
+
+/// The characters of the codes of a run. A run has one font, and looking a code up in it takes longer than
+/// anything else that is done with a glyph.
+pub(super) struct Codes {
+    run: u32,
+    /// By code: the last run it was in, and its character there.
+    known: Vec<(u32, char)>,
+}
+
+impl Default for Codes {
+    fn default() -> Self {
+        Self {
+            run: 0,
+            known: vec![(0, ' '); 256],
+        }
+    }
+}
+
+impl Codes {
+    pub(super) fn begin_run(&mut self) {
+        self.run = self.run.wrapping_add(1);
+        if self.run == 0 {
+            *self = Self::default();
+            self.run = 1;
+        }
+    }
+
+    /// What a glyph of the run means.
+    pub(super) fn unicode(&mut self, glyph: &DrawnGlyph<'_>) -> Option<BfString> {
+        let slot = self.known.get_mut(glyph.char_code() as usize);
+        if let Some((run, ch)) = &slot
+            && *run == self.run
+        {
+            return Some(BfString::Char(*ch));
+        }
+        let unicode = glyph.as_unicode();
+        if let (Some(slot), Some(BfString::Char(ch))) = (slot, &unicode) {
+            *slot = (self.run, *ch);
+        }
+        unicode
     }
 }
 
@@ -116,13 +158,12 @@ pub(super) fn doubt(run: &GlyphRun<'_, '_>, props: &DrawProps<'_>, mode: &DrawMo
     let Paint::Color(colour) = &props.paint else {
         return None;
     };
-    let rgba = colour.to_rgba().to_rgba8();
     let first: &DrawnGlyph<'_> = run.glyphs().first()?;
-    match (rgba, first) {
-        ([.., 0], _) => Some(Doubt::Invisible),
+    match (shade(colour), first) {
+        (Shade::Clear, _) => Some(Doubt::Invisible),
         // Others may bring colours of their own.
-        (_, DrawnGlyph::Outline(_)) => is_white(rgba).then_some(Doubt::White),
-        (_, DrawnGlyph::Type3(_)) => None,
+        (Shade::White, DrawnGlyph::Outline(_)) => Some(Doubt::White),
+        _ => None,
     }
 }
 
