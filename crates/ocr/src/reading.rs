@@ -368,6 +368,11 @@ impl Reader {
         }
     }
 
+    /// Whether the caller named the languages.
+    pub(crate) fn named(&self) -> bool {
+        self.named
+    }
+
     pub(crate) fn candidates(&self) -> &[String] {
         &self.candidates
     }
@@ -385,15 +390,17 @@ impl Reader {
 
 /// Makes a page upright, straight and free of rules. `known` is how the page lies when `quarters` is 0.
 fn prepare(page: &Gray, dpi: f32, quarters: u8, known: Option<Lie>, scale: f32) -> Result<Sheet, OcrError> {
-    let mut picture = if quarters == 0 {
-        page.clone()
+    let turned = (quarters != 0).then(|| page.turned(quarters));
+    let upright = turned.as_ref().unwrap_or(page);
+    let threshold = upright.threshold();
+    let angle = known.unwrap_or_else(|| lie(upright, threshold)).angle;
+    let mut picture = if angle.abs() > MIN_ANGLE {
+        upright.rotated(-angle)
     } else {
-        page.turned(quarters)
+        upright.clone()
     };
-    let threshold = picture.threshold();
-    let angle = known.unwrap_or_else(|| lie(&picture, threshold)).angle;
-    if angle.abs() > MIN_ANGLE {
-        picture = picture.rotated(-angle);
+    if std::env::var_os("WHITEN").is_some() {
+        picture.whiten(threshold);
     }
     let rules = take_rules(&mut picture, threshold, dpi);
     if scale != 1.0 {
