@@ -73,14 +73,15 @@ impl Ink {
         self.count
     }
 
+    /// A line.
+    pub(crate) fn line(&self, line: usize) -> &[u64] {
+        let start = (line * self.stride).min(self.words.len());
+        self.words.get(start..start + self.stride).unwrap_or_default()
+    }
+
     /// A line with the ink of its two neighbours added, into `words`.
     pub(crate) fn thickened(&self, line: usize, words: &mut Vec<u64>) {
-        let of = |line: Option<usize>| {
-            let start = line.filter(|line| *line < self.count).map(|line| line * self.stride);
-            start
-                .and_then(|start| self.words.get(start..start + self.stride))
-                .unwrap_or_default()
-        };
+        let of = |line: Option<usize>| line.map(|line| self.line(line)).unwrap_or_default();
         words.clear();
         words.extend_from_slice(of(Some(line)));
         for other in [of(line.checked_sub(1)), of(Some(line + 1))] {

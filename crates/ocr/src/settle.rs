@@ -9,9 +9,9 @@ use crate::tesseract::{Found, Segmentation};
 /// Confidence from which a paragraph is taken to be in the script it was read in.
 const SETTLED: f32 = 80.0;
 /// Confidence from which a paragraph is taken to be in the script it was read in, when any language might
-/// be: letters of another script read at 20 to 45, print that is hard to read at 60 and more. Trying
+/// be: letters of another script read at 20 to 42, print that is hard to read mostly at 50 and more. Trying
 /// costs: the models of nine scripts take as long to load as half a page to read.
-const SAME_SCRIPT: f32 = 58.0;
+const SAME_SCRIPT: f32 = 50.0;
 /// How much better another language must do.
 const BETTER: f32 = 5.0;
 /// How much better than another that came first: those of more readers do.
@@ -27,7 +27,7 @@ const TELLING_PAGE: usize = 120;
 const MAX_TRIED: usize = 24;
 /// Paragraphs in a row that kept their language, after which no more are tried.
 const MAX_KEPT: usize = 2;
-/// Letters and digits of a paragraph worth trying on a page that is mostly clear.
+/// Letters of a paragraph worth trying on a page that is mostly clear.
 const WORTH_TRYING: usize = 12;
 /// Share of a page's characters that are unclear for the page to be read again as a whole.
 const MOSTLY: f32 = 0.9;
@@ -46,16 +46,16 @@ impl Reader {
             }
         }
         // Numbers and single words of an otherwise clear page are just hard to read.
-        let least = if reading.confidence() >= SETTLED {
-            WORTH_TRYING
+        let (worth, least): (fn(&[Found]) -> usize, usize) = if reading.confidence() >= SETTLED {
+            (letters, WORTH_TRYING)
         } else {
-            2
+            (signs, 2)
         };
         let (mut tried, mut kept) = (0, 0);
         // Languages found on the page, the latest first: the next paragraph is likely in one of them.
         let mut known: Vec<String> = Vec::new();
         for paragraph in &mut reading.paragraphs {
-            let unclear = self.is_unclear(paragraph) && signs(&paragraph.words) >= least;
+            let unclear = self.is_unclear(paragraph) && worth(&paragraph.words) >= least;
             if unclear && tried < MAX_TRIED && kept < MAX_KEPT {
                 tried += 1;
                 match self.best_language(sheet, paragraph, &known)? {
