@@ -21,6 +21,7 @@ mod continued;
 mod crops;
 mod device;
 mod document;
+pub(crate) mod draw;
 mod edges;
 mod engine;
 mod figures;
@@ -69,6 +70,7 @@ mod text_tests;
 mod visibility;
 #[cfg(test)]
 mod visibility_tests;
+mod words;
 
 use std::sync::Arc;
 
@@ -96,6 +98,12 @@ pub(crate) fn partition(bytes: &Arc<Vec<u8>>, cx: &mut Context) -> Result<(), Pa
     }
     crops::add(cx, &mut |index, dpi| render::colour(&pdf, index, dpi));
     Ok(())
+}
+
+/// A file of one page of 400 by 600 points.
+#[cfg(test)]
+pub(crate) fn one_page(content: &str) -> Arc<Vec<u8>> {
+    testing::PdfBuilder::new().page(content, "").build()
 }
 
 /// Partitions a picture, or a TIFF file of several, as a document of scanned pages.

@@ -5,14 +5,18 @@ mod frames;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use docmill_model::limits::ParseLimits;
 use docmill_model::metadata::Coordinates;
 use docmill_ocr::Gray;
+use image::RgbImage;
+use serde_json::Value;
 
 use super::crops;
 use super::document;
 use super::engine::{Font, OutlineEntry, PageContent, PageSource, Unreadable};
 use super::recognise::{Raster, Rasters, Readers};
 use super::scan::{self, ScanFonts};
+use super::words::WORDS;
 use crate::context::Context;
 use crate::error::PartitionError;
 use crate::filetype::FileType;
@@ -64,6 +68,35 @@ pub(super) fn partition(bytes: &Arc<Vec<u8>>, file_type: FileType, cx: &mut Cont
     Ok(())
 }
 
+/// The pictures of a file, to look at.
+pub(super) struct Pictures(Frames);
+
+impl Pictures {
+    pub(super) fn open(
+        bytes: &Arc<Vec<u8>>,
+        file_type: FileType,
+        limits: &ParseLimits,
+    ) -> Result<Self, PartitionError> {
+        Frames::open(bytes, file_type, limits).map(Self)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// A picture as it is, or reduced to the resolution that it is taken to have.
+    pub(super) fn colour(&self, index: usize, dpi: f32) -> Option<RgbImage> {
+        let size = self.0.size(index)?;
+        let image = self.0.decode(index).ok()?;
+        let factor = dpi / self::dpi(size);
+        if factor >= 1.0 {
+            return Some(image.to_rgb8());
+        }
+        let side = |side: u32| ((side as f32 * factor) as u32).max(1);
+        Some(image.thumbnail_exact(side(size.0), side(size.1)).to_rgb8())
+    }
+}
+
 /// Gives coordinates in pixels of the picture instead of points of the sheet.
 fn in_pixels(frames: &Frames, cx: &mut Context) {
     let first = cx.options.starting_page_number;
@@ -77,6 +110,25 @@ fn in_pixels(frames: &Frames, cx: &mut Context) {
             let scale = f64::from(width) / place.layout_width.max(1.0);
             let bbox = place.bbox().map(|v| (v * scale).round());
             *place = Coordinates::from_bbox(bbox, f64::from(width), f64::from(height));
+            let extra = &mut element.metadata.extra;
+            if let Some(cells) = extra.get_mut("table_as_cells").and_then(Value::as_array_mut) {
+                let boxes = cells.iter_mut().filter_map(|cell| cell.get_mut("bbox")?.as_array_mut());
+                boxes.for_each(|bbox| enlarge(bbox, scale));
+            }
+            if let Some(words) = extra.get_mut(WORDS).and_then(Value::as_array_mut) {
+                let words = words.iter_mut().filter_map(Value::as_array_mut);
+                words
+                    .filter_map(|word| word.get_mut(1..5))
+                    .for_each(|bbox| enlarge(bbox, scale));
+            }
+        }
+    }
+}
+
+fn enlarge(numbers: &mut [Value], scale: f64) {
+    for number in numbers {
+        if let Some(value) = number.as_f64() {
+            *number = Value::from((value * scale).round());
         }
     }
 }
