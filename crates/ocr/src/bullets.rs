@@ -11,6 +11,7 @@ const SEEN: f32 = 80.0;
 /// Sizes of bullets and their distance from their line, as shares of the font size.
 const SIDES: std::ops::RangeInclusive<f32> = 0.14..=0.6;
 const NEAR: f32 = 0.35;
+const SPACE: f32 = 0.2;
 const FAR: f32 = 3.5;
 /// Share of its box that a bullet fills; a disc fills 0.79.
 const FULL: f32 = 0.6;
@@ -91,8 +92,10 @@ fn bullet(page: &Gray, threshold: u8, index: usize, line: &[Found]) -> Option<Bu
     let left = first.bbox[0] as f32;
     let second = line.get(1).map(|word| word.bbox[0] as f32);
     let short = first.text.chars().count() <= 2 && !first.text.ends_with(['.', ')']);
-    if let Some(second) = second.filter(|second| short && second - first.bbox[2] as f32 >= NEAR * size)
-        && let Some(bbox) = within(left - 0.2 * size, second - 0.2 * size)
+    // A space after letters is wider for a bullet than for a word.
+    let room = if first.text.contains(char::is_alphanumeric) { NEAR } else { SPACE } * size;
+    if let Some(second) = second.filter(|second| short && second - first.bbox[2] as f32 >= room)
+        && let Some(bbox) = within(left - SPACE * size, second - SPACE * size / 2.0)
     {
         return Some(Bullet {
             line: index,
