@@ -28,6 +28,8 @@ pub struct RunOutput {
     pub pages: u64,
     /// How each page was read.
     pub routes: Vec<PageRoute>,
+    /// What was found, shown on the pages, as a JSON string or `null`: when that was asked for.
+    pub inspection: Option<Bytes>,
     /// What the child process used.
     pub usage: Usage,
 }
@@ -153,7 +155,9 @@ fn run_once(sandbox: &Sandbox, work: &Work, ocr: bool) -> Result<Option<RunOutpu
         return Err(RunFailure::Cancelled);
     }
     let request = serde_json::to_vec(&work.request).map_err(|error| failed(Code::Internal, error))?;
+    let inspect = work.request.inspect;
     let nodes = work.request.chain.nodes().len();
+    let expected = nodes + usize::from(inspect);
     let mut outputs: Vec<Bytes> = Vec::new();
     let mut verdict: Option<Result<TaskDone, RunFailure>> = None;
     let mut needs_ocr = false;
@@ -174,9 +178,9 @@ fn run_once(sandbox: &Sandbox, work: &Work, ocr: bool) -> Result<Option<RunOutpu
             (work.progress)(seen);
         }
         Frame::Output { index, bytes } => {
-            if index as usize == outputs.len() && outputs.len() < nodes && is_json(&bytes) {
+            if index as usize == outputs.len() && outputs.len() < expected && is_json(&bytes) {
                 outputs.push(bytes.into());
-                seen.nodes_done += 1;
+                seen.nodes_done = seen.nodes_done.saturating_add(1).min(nodes as u32);
                 (work.progress)(seen);
             } else {
                 verdict = Some(Err(invalid("an output out of turn or not JSON")));
@@ -212,7 +216,8 @@ fn run_once(sandbox: &Sandbox, work: &Work, ocr: bool) -> Result<Option<RunOutpu
         return Ok(None);
     }
     match verdict {
-        Some(Ok(done)) if outputs.len() == nodes => Ok(Some(RunOutput {
+        Some(Ok(done)) if outputs.len() == expected => Ok(Some(RunOutput {
+            inspection: if inspect { outputs.pop() } else { None },
             outputs,
             warnings: done.warnings,
             elements: done.elements,

@@ -93,7 +93,11 @@ fn bullet(page: &Gray, threshold: u8, index: usize, line: &[Found]) -> Option<Bu
     let second = line.get(1).map(|word| word.bbox[0] as f32);
     let short = first.text.chars().count() <= 2 && !first.text.ends_with(['.', ')']);
     // A space after letters is wider for a bullet than for a word.
-    let room = if first.text.contains(char::is_alphanumeric) { NEAR } else { SPACE } * size;
+    let room = if first.text.contains(char::is_alphanumeric) {
+        NEAR
+    } else {
+        SPACE
+    } * size;
     if let Some(second) = second.filter(|second| short && second - first.bbox[2] as f32 >= room)
         && let Some(bbox) = within(left - SPACE * size, second - SPACE * size / 2.0)
     {

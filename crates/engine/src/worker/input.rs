@@ -143,6 +143,7 @@ pub(super) fn request(claim: &Claim, chain: NodeChain, limits: &ParseLimits) -> 
         last_modified: None,
         file_directory: None,
         data_source: None,
+        inspect: false,
     }
 }
 
@@ -172,6 +173,7 @@ impl TaskRequest {
             last_modified: object.data_source.get("date_modified").and_then(wall_time),
             file_directory: folder.filter(|folder| !folder.is_empty()).map(str::to_owned),
             data_source: Some(with_date_processed(&object.data_source)),
+            inspect: false,
         }
     }
 }
