@@ -34,7 +34,7 @@ const STYLE: &str = "body{font:14px/1.4 system-ui,sans-serif;margin:1.5em;color:
     rect{fill-opacity:.10;stroke-width:1.5;vector-effect:non-scaling-stroke}\
     rect.cell{fill:none;stroke:#0a0;stroke-width:.8;stroke-dasharray:3 2}\
     path{fill:none;stroke:#888;stroke-width:1;stroke-opacity:.6;vector-effect:non-scaling-stroke}\
-    text{font:600 1px system-ui,sans-serif;paint-order:stroke;stroke:#fff;stroke-width:.2px}";
+    text{font:600 10px system-ui,sans-serif;paint-order:stroke;stroke:#fff;stroke-width:2px}";
 
 /// Colours by type; the others are grey.
 const COLOURS: &[(ElementType, &str)] = &[
@@ -226,10 +226,10 @@ fn boxes(html: &mut String, index: usize, element: &Element, page_width: f64, nu
     }
     let _ = write!(
         html,
-        "<text fill=\"{colour}\" transform=\"translate({:.1} {:.1}) scale({:.2})\">{index}</text>",
+        "<text fill=\"{colour}\" transform=\"translate({:.1} {:.1}) scale({:.3})\">{index}</text>",
         place[0],
         place[1],
-        page_width / 60.0
+        page_width / 600.0
     );
 }
 
