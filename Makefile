@@ -1,6 +1,6 @@
 # The development commands. Each is a short script or a cargo command; nothing here is magic.
 
-.PHONY: demo test setup check rust-test client-test
+.PHONY: demo test setup check rust-test client-test local-models-test
 
 # Builds, starts a server and runs the files of examples/ through it.
 demo:
@@ -27,6 +27,10 @@ rust-test:
 	else \
 		cargo test --workspace --locked --no-fail-fast; \
 	fi
+
+# Sentence models run by ONNX Runtime: a build with the feature local-models, which is not part of the usual one.
+local-models-test: setup
+	cargo test -p docmill-providers -p docmill --features docmill/local-models,docmill-providers/local-models --locked local
 
 # The public Python client against the server.
 client-test:

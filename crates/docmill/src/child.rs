@@ -8,11 +8,11 @@ use docmill_engine::protocol::{TaskDone, TaskFailed, TaskRequest};
 use docmill_model::chain::NodeWork;
 use docmill_model::element::make_ids_unique;
 use docmill_model::settings::{ExtractMethod, ExtractOptions, OutputMode, Pattern};
-use docmill_model::{Code, Element};
+use docmill_model::{Code, Element, Warning, WarningCode};
 use docmill_nodes::chunk::chunk;
 use docmill_nodes::extract::{self, Extracted, match_patterns};
 use docmill_ocr::Ocr;
-use docmill_partition::{Input, PartitionError, Recognition, Tools, partition_with};
+use docmill_partition::{Input, PartitionError, Recognition, Tools, draw, partition_with};
 use docmill_sandbox::{FrameWriter, Request};
 use serde::Serialize;
 
@@ -49,6 +49,9 @@ fn work(request: Request, frames: &mut FrameWriter, ocr: Option<&Result<Ocr, Str
         filename: task.filename.clone(),
         content_type: task.content_type.clone(),
     });
+    if let (Some(pages), Some(input)) = (&task.draw, &input) {
+        return draw_pages(input, &task, pages, frames);
+    }
     let mut elements: Vec<Element> = Vec::new();
     let mut warnings = Vec::new();
     let mut routes = Vec::new();
@@ -56,8 +59,8 @@ fn work(request: Request, frames: &mut FrameWriter, ocr: Option<&Result<Ocr, Str
     let mut inspection = None;
     for (index, node) in (0u32..).zip(task.chain.nodes()) {
         match &node.work {
-            // Every page would have to go to the model.
-            NodeWork::Partition(options) if options.vlm.as_ref().is_none_or(|vlm| vlm.is_dynamic) => {
+            // A vision model, if one takes part, is asked by the parent.
+            NodeWork::Partition(options) => {
                 // Taken, so that the file's bytes are free again once they have been read.
                 let input = input.take().ok_or_else(|| internal("two partition nodes".into()))?;
                 let document = partition_with(&input, options, &task.limits, &tools, &mut |progress| {
@@ -67,11 +70,7 @@ fn work(request: Request, frames: &mut FrameWriter, ocr: Option<&Result<Ocr, Str
                         u32::try_from(progress.elements).unwrap_or(u32::MAX),
                     );
                 })
-                .map_err(|error| TaskFailed {
-                    code: error.code(),
-                    message: error.to_string(),
-                    needs_ocr: error == PartitionError::OcrNeeded,
-                })?;
+                .map_err(|error| failed(&error))?;
                 if task.inspect {
                     inspection = docmill_partition::inspect(&input, &document, options, &task.limits)
                         .map_err(|error| internal(format!("the file could not be opened again: {error}")))?;
@@ -80,7 +79,7 @@ fn work(request: Request, frames: &mut FrameWriter, ocr: Option<&Result<Ocr, Str
                 pages = document.pages.len() as u64;
                 warnings.extend(document.warnings);
                 routes = document.routes;
-                add_file_metadata(&mut elements, &task);
+                task.add_file_metadata(&mut elements);
                 if options.unique_element_ids {
                     make_ids_unique(&mut elements, &task.scope);
                 }
@@ -117,7 +116,50 @@ fn work(request: Request, frames: &mut FrameWriter, ocr: Option<&Result<Ocr, Str
         elements: elements.len() as u64,
         pages,
         routes,
+        filetype: None,
     })
+}
+
+/// Draws pages for the parent to show to a model.
+fn draw_pages(
+    input: &Input,
+    task: &TaskRequest,
+    pages: &[u32],
+    frames: &mut FrameWriter,
+) -> Result<TaskDone, TaskFailed> {
+    let options = task.chain.nodes().iter().find_map(|node| match &node.work {
+        NodeWork::Partition(options) => Some(options),
+        _ => None,
+    });
+    let options = options.ok_or_else(|| internal("pages to draw, and no partition node".into()))?;
+    let mut warnings = Vec::new();
+    let mut index = 0;
+    let drawing = draw(input, options, &task.limits, pages, &mut |page| {
+        let number = options.starting_page_number.saturating_add(page.index);
+        let png = page.png.unwrap_or_else(|reason| {
+            let message = format!("page {number} can't be shown to a model: {reason}");
+            warnings.push(Warning::on_page(WarningCode::PartUnreadable, number, message));
+            Vec::new()
+        });
+        frames.output(index, &png);
+        index += 1;
+    })
+    .map_err(|error| failed(&error))?;
+    Ok(TaskDone {
+        warnings,
+        elements: 0,
+        pages: drawing.pages.unwrap_or(0).into(),
+        routes: Vec::new(),
+        filetype: Some(drawing.filetype.to_owned()),
+    })
+}
+
+fn failed(error: &PartitionError) -> TaskFailed {
+    TaskFailed {
+        code: error.code(),
+        message: error.to_string(),
+        needs_ocr: *error == PartitionError::OcrNeeded,
+    }
 }
 
 fn internal(message: String) -> TaskFailed {
@@ -136,17 +178,6 @@ fn extract_by_patterns(
     let data = match_patterns(patterns, &elements)
         .map_err(|error| internal(format!("a checked pattern does not compile: {error}")))?;
     Ok(extract::output(elements, data, output_mode, None))
-}
-
-fn add_file_metadata(elements: &mut [Element], task: &TaskRequest) {
-    for element in elements {
-        let metadata = &mut element.metadata;
-        if metadata.last_modified.is_none() {
-            metadata.last_modified.clone_from(&task.last_modified);
-        }
-        metadata.file_directory.clone_from(&task.file_directory);
-        metadata.data_source.clone_from(&task.data_source);
-    }
 }
 
 fn json(value: &impl Serialize) -> Vec<u8> {

@@ -2,7 +2,7 @@
 
 use docmill_model::chain::NodeChain;
 use docmill_model::limits::ParseLimits;
-use docmill_model::{Code, PageRoute, Warning};
+use docmill_model::{Code, Element, PageRoute, Warning};
 use serde::{Deserialize, Serialize};
 
 /// What to do with the file whose bytes follow.
@@ -29,6 +29,24 @@ pub struct TaskRequest {
     /// JSON string, or `null` for a file without pages.
     #[serde(default)]
     pub inspect: bool,
+    /// Instead of running the chain, draws these pages (positions from 0, ascending): each output is the PNG of one
+    /// of them, in their order, empty where the page can't be drawn. Pages that are not there are left out.
+    #[serde(default)]
+    pub draw: Option<Vec<u32>>,
+}
+
+impl TaskRequest {
+    /// Adds to elements what is known of their file beside its content.
+    pub fn add_file_metadata(&self, elements: &mut [Element]) {
+        for element in elements {
+            let metadata = &mut element.metadata;
+            if metadata.last_modified.is_none() {
+                metadata.last_modified.clone_from(&self.last_modified);
+            }
+            metadata.file_directory.clone_from(&self.file_directory);
+            metadata.data_source.clone_from(&self.data_source);
+        }
+    }
 }
 
 /// Sent when every node has run.
@@ -38,8 +56,11 @@ pub struct TaskDone {
     pub warnings: Vec<Warning>,
     /// Elements of the last output.
     pub elements: u64,
-    /// Pages of the document.
+    /// Pages of the document. Where pages were to be drawn: 0 if its format has none.
     pub pages: u64,
+    /// MIME type of the file as detected, where pages were to be drawn.
+    #[serde(default)]
+    pub filetype: Option<String>,
     /// How each page was read.
     #[serde(default)]
     pub routes: Vec<PageRoute>,

@@ -15,10 +15,13 @@ use tokio::sync::oneshot;
 use crate::protocol::{TaskDone, TaskFailed, TaskRequest};
 use crate::running::FileProgress;
 
+/// Bytes a drawn page may have.
+const MAX_PICTURE_BYTES: usize = 8 << 20;
+
 /// What a file came to.
 #[derive(Debug)]
 pub struct RunOutput {
-    /// One JSON document per node, in chain order.
+    /// One JSON document per node, in chain order; or one PNG per page drawn, empty where it could not be.
     pub outputs: Vec<Bytes>,
     /// What was not done.
     pub warnings: Vec<Warning>,
@@ -30,6 +33,8 @@ pub struct RunOutput {
     pub routes: Vec<PageRoute>,
     /// What was found, shown on the pages, as a JSON string or `null`: when that was asked for.
     pub inspection: Option<Bytes>,
+    /// MIME type of the file, where pages were drawn.
+    pub filetype: Option<String>,
     /// What the child process used.
     pub usage: Usage,
 }
@@ -155,9 +160,11 @@ fn run_once(sandbox: &Sandbox, work: &Work, ocr: bool) -> Result<Option<RunOutpu
         return Err(RunFailure::Cancelled);
     }
     let request = serde_json::to_vec(&work.request).map_err(|error| failed(Code::Internal, error))?;
-    let inspect = work.request.inspect;
+    let pictures = work.request.draw.as_ref().map(Vec::len);
+    let inspect = work.request.inspect && pictures.is_none();
     let nodes = work.request.chain.nodes().len();
-    let expected = nodes + usize::from(inspect);
+    let most = pictures.unwrap_or(nodes + usize::from(inspect));
+    let is_valid = if pictures.is_some() { is_picture } else { is_json };
     let mut outputs: Vec<Bytes> = Vec::new();
     let mut verdict: Option<Result<TaskDone, RunFailure>> = None;
     let mut needs_ocr = false;
@@ -178,12 +185,12 @@ fn run_once(sandbox: &Sandbox, work: &Work, ocr: bool) -> Result<Option<RunOutpu
             (work.progress)(seen);
         }
         Frame::Output { index, bytes } => {
-            if index as usize == outputs.len() && outputs.len() < expected && is_json(&bytes) {
+            if index as usize == outputs.len() && outputs.len() < most && is_valid(&bytes) {
                 outputs.push(bytes.into());
-                seen.nodes_done = seen.nodes_done.saturating_add(1).min(nodes as u32);
+                seen.nodes_done = (seen.nodes_done + 1).min(nodes as u32);
                 (work.progress)(seen);
             } else {
-                verdict = Some(Err(invalid("an output out of turn or not JSON")));
+                verdict = Some(Err(invalid("an output out of turn or of another kind")));
             }
         }
         Frame::Done(bytes) => {
@@ -216,13 +223,14 @@ fn run_once(sandbox: &Sandbox, work: &Work, ocr: bool) -> Result<Option<RunOutpu
         return Ok(None);
     }
     match verdict {
-        Some(Ok(done)) if outputs.len() == expected => Ok(Some(RunOutput {
+        Some(Ok(done)) if outputs.len() == most || pictures.is_some() => Ok(Some(RunOutput {
             inspection: if inspect { outputs.pop() } else { None },
             outputs,
             warnings: done.warnings,
             elements: done.elements,
             pages: done.pages,
             routes: done.routes,
+            filetype: done.filetype,
             usage,
         })),
         Some(Err(failure)) => Err(failure),
@@ -233,6 +241,12 @@ fn run_once(sandbox: &Sandbox, work: &Work, ocr: bool) -> Result<Option<RunOutpu
 /// The child is not trusted: what it calls JSON is checked before it is stored and served as JSON.
 fn is_json(bytes: &[u8]) -> bool {
     serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok()
+}
+
+/// Pictures go to a provider, so no more is checked than that they are some and not too large; an empty one
+/// stands for a page that can't be drawn.
+fn is_picture(bytes: &[u8]) -> bool {
+    bytes.is_empty() || (bytes.starts_with(b"\x89PNG\r\n\x1a\n") && bytes.len() <= MAX_PICTURE_BYTES)
 }
 
 fn invalid(what: &str) -> RunFailure {

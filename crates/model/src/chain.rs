@@ -89,7 +89,7 @@ impl NodeWork {
     /// The model the node calls; `None` for a node that works without one.
     pub fn model(&self) -> Option<&ModelRef> {
         match self {
-            Self::Partition(_) => None,
+            Self::Partition(options) => options.vlm.as_ref().and_then(|vlm| vlm.model.as_ref()),
             Self::Chunk(options) => options.contextual.as_ref().map(|context| &context.model),
             Self::ChunkBySimilarity(options) => Some(&options.embedder),
             Self::Contextualize(options) => Some(&options.model),
@@ -131,7 +131,7 @@ impl NodeChain {
         &mut self.nodes
     }
 
-    /// How many nodes at the beginning call no model; at least one, as a chain begins with a partitioner.
+    /// How many nodes at the beginning call no model.
     pub fn free(&self) -> usize {
         let paid = self.nodes.iter().position(|node| node.work.model().is_some());
         paid.unwrap_or(self.nodes.len())

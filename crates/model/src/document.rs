@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::element::Element;
+use crate::words::text_enum;
 
 /// A partitioned document.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -27,27 +28,97 @@ pub struct PageRoute {
     pub page_number: u32,
     /// The way that was taken.
     pub route: Route,
-    /// Milliseconds it took to read the page, without the layout of the whole document.
+    /// Why.
+    pub reason: RouteReason,
+    /// Milliseconds it took to read the page, without the layout of the whole document. Of a page that a
+    /// model read, those of its calls alone.
     pub ms: f64,
+    /// Characters that were found, white space not counted.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub characters: u32,
+    /// Characters of the text layer that have no Unicode value and were left out.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unmapped: u32,
     /// Mean confidence of recognised text, 0 to 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f32>,
     /// Languages the text was recognised in, as the recogniser names them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub languages: Vec<String>,
+    /// What a vision model was asked about the page, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<PageCall>,
 }
 
-/// Ways to read a page, by the strategy that stands for them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Route {
-    /// The text layer alone.
-    #[default]
-    Fast,
-    /// The text layer with tables or figures, or with OCR of the pictures that cover the page.
-    HiRes,
-    /// OCR of the whole page.
-    OcrOnly,
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+/// The calls of a vision model for one page.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PageCall {
+    /// The model, as `provider/model`.
+    pub model: String,
+    /// Calls that were made; none where an answer was kept from an earlier one.
+    pub calls: u64,
+    /// Requests sent beyond the first of each call.
+    #[serde(default)]
+    pub retries: u64,
+    /// Tokens of the questions.
+    pub tokens_in: u64,
+    /// Tokens of the answers.
+    pub tokens_out: u64,
+    /// Price in millionths; none where the model's price is not set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<i64>,
+}
+
+text_enum! {
+    #[derive(Default)]
+    /// Ways to read a page, by the strategy that stands for them.
+    Route {
+        /// The text layer alone.
+        #[default]
+        Fast = "fast",
+        /// The text layer with tables or figures, or with OCR of the pictures that cover the page.
+        HiRes = "hi_res",
+        /// OCR of the whole page.
+        OcrOnly = "ocr_only",
+        /// A vision model.
+        Vlm = "vlm",
+    }
+}
+
+text_enum! {
+    #[derive(Default)]
+    /// Why a page was read the way it was.
+    RouteReason {
+        /// The text layer is trustworthy and all there is.
+        #[default]
+        TextLayer = "text_layer",
+        /// The text layer is trustworthy, and there are tables or figures.
+        TablesOrFigures = "tables_or_figures",
+        /// The text layer leaves out what the pictures on the page say.
+        PicturesWithText = "pictures_with_text",
+        /// The page is a picture, or drawn, and has no text layer.
+        NoTextLayer = "no_text_layer",
+        /// The text layer has too many characters without meaning.
+        TextLayerUnreadable = "text_layer_unreadable",
+        /// Nothing is on the page.
+        BlankPage = "blank_page",
+        /// The settings ask for it.
+        AskedFor = "asked_for",
+        /// Only recognition could read the page, and there was none.
+        RecognitionMissing = "recognition_missing",
+        /// The page's content can't be read from the file.
+        PageUnreadable = "page_unreadable",
+        /// Recognition was too unsure of its text.
+        LowConfidence = "low_confidence",
+        /// Something is drawn on the page, and no text of it could be found.
+        NoTextFound = "no_text_found",
+        /// A vision model was asked and gave nothing that can be used.
+        ModelFailed = "model_failed",
+    }
 }
 
 /// One page.
@@ -120,6 +191,8 @@ pub enum WarningCode {
     Truncated,
     /// An embedded or attached file was not partitioned.
     AttachmentSkipped,
+    /// The local engine read a page, or a file, that a vision model was to read.
+    PageReadLocally,
     /// A model's answer for an element could not be had or not be used; the element is as it was.
     ElementNotEnriched,
     /// The file's content is what its workflow processed last, so nothing was done.

@@ -12,6 +12,7 @@ pub mod error;
 pub mod hierarchy;
 pub mod ids;
 pub mod job;
+pub mod language;
 pub mod limits;
 pub mod metadata;
 pub mod orig_elements;
@@ -24,7 +25,7 @@ pub mod time;
 mod words;
 pub mod workflow;
 
-pub use document::{Document, PageInfo, PageRoute, Route, Warning, WarningCode};
+pub use document::{Document, PageCall, PageInfo, PageRoute, Route, RouteReason, Warning, WarningCode};
 pub use element::{Element, ElementType};
 pub use error::Code;
 pub use metadata::{Coordinates, Link, Metadata, PageSpan};

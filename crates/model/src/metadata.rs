@@ -115,6 +115,8 @@ metadata! {
     text_as_html: Option<String>, "Option::is_none";
     /// How the table was found: `grid`, `tatr` or `vlm`.
     table_extraction_method: Option<String>, "Option::is_none";
+    /// How the element's page was read, of a PDF or a picture: `fast`, `hi_res`, `ocr_only` or `vlm`.
+    routing: Option<String>, "Option::is_none";
     /// Texts of links, parallel to `link_urls`.
     link_texts: Vec<String>, "Vec::is_empty";
     /// Targets of links, parallel to `link_texts`.

@@ -5,10 +5,10 @@ mod json;
 #[cfg(test)]
 mod tests;
 
-use docmill_model::Element;
 use docmill_model::element::assign_element_ids;
 use docmill_model::hierarchy::assign_parents;
 use docmill_model::settings::{PageFormat, VlmOptions};
+use docmill_model::{Element, Route};
 use serde_json::Value;
 
 use crate::AnswerError;
@@ -51,6 +51,16 @@ pub fn request(options: &VlmOptions, picture: Picture) -> ChatRequest {
     }
 }
 
+/// The question asked again, as the answer could not be read.
+pub fn repair_request(question: &ChatRequest, error: &AnswerError) -> ChatRequest {
+    let mut again = question.clone();
+    again.user.push_str(&format!(
+        "\n\nAn earlier answer could not be used: {error}. Answer again, with the whole page, in the form asked for and \
+         nothing else."
+    ));
+    again
+}
+
 /// The elements of an answer, on page `page_number`: types, texts, depths, `text_as_html` and
 /// `partitioner_type`. An empty page has none. [`finish`] makes a document of all pages.
 ///
@@ -65,6 +75,7 @@ pub fn read(options: &VlmOptions, answer: &str, page_number: u32) -> Result<Vec<
     for element in &mut elements {
         let metadata = &mut element.metadata;
         metadata.page_number = Some(page_number);
+        metadata.routing = Some(Route::Vlm.as_str().into());
         metadata
             .extra
             .insert("partitioner_type".into(), Value::String(PARTITIONER.into()));

@@ -187,6 +187,8 @@ pub(crate) struct Recognized {
 pub(crate) struct Engine {
     handle: Handle,
     library: Arc<Library>,
+    /// Width and height of the picture; 0 without one.
+    size: (c_int, c_int),
 }
 
 // SAFETY: a handle is bound to no thread; `&mut self` keeps calls from overlapping.
@@ -202,7 +204,11 @@ impl Engine {
         if handle.is_null() {
             return None;
         }
-        let engine = Self { handle, library };
+        let engine = Self {
+            handle,
+            library,
+            size: (0, 0),
+        };
         let none = std::ptr::null_mut;
         // SAFETY: `model` has `length` bytes, which are copied; the lists are empty.
         let status = unsafe {
@@ -228,6 +234,7 @@ impl Engine {
         let (Ok(width), Ok(height)) = (c_int::try_from(picture.width()), c_int::try_from(picture.height())) else {
             return;
         };
+        self.size = (width, height);
         // SAFETY: the picture has `height` rows of `width` bytes.
         unsafe {
             (self.library.functions.set_image)(self.handle, picture.pixels().as_ptr(), width, height, 1, width);
@@ -235,14 +242,16 @@ impl Engine {
         }
     }
 
-    /// Recognises what stands in `area`, `[left, top, right, bottom]`, of the picture.
+    /// Recognises what stands in `area`, `[left, top, right, bottom]`, of the picture, as far as it lies in it.
     pub(crate) fn recognize(&mut self, area: [i32; 4], segmentation: Segmentation) -> Option<Recognized> {
-        let [left, top, right, bottom] = area;
+        let (width, height) = self.size;
+        let [left, top] = [area[0].max(0), area[1].max(0)];
+        let [right, bottom] = [area[2].min(width), area[3].min(height)];
         if right <= left || bottom <= top {
             return Some(Recognized::default());
         }
         let functions = &self.library.functions;
-        // SAFETY: a handle with a picture; the library clips the rectangle to it.
+        // SAFETY: a handle with a picture, and a rectangle within it: the library reads what it is told to.
         let status = unsafe {
             (functions.set_segmentation)(self.handle, segmentation as c_int);
             (functions.set_rectangle)(self.handle, left, top, right - left, bottom - top);
@@ -313,6 +322,7 @@ impl Engine {
 
     /// Forgets the picture and what was found in it.
     pub(crate) fn clear(&mut self) {
+        self.size = (0, 0);
         // SAFETY: a live handle.
         unsafe { (self.library.functions.clear)(self.handle) };
     }

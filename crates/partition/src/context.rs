@@ -1,8 +1,10 @@
 //! What a reader works with: options, limits, and the document it builds.
 
+use std::collections::HashMap;
+
 use docmill_model::limits::ParseLimits;
 use docmill_model::settings::PartitionOptions;
-use docmill_model::{Document, Element, PageInfo, PageRoute, Warning};
+use docmill_model::{Document, Element, PageInfo, PageRoute, Route, Warning};
 
 use crate::error::PartitionError;
 
@@ -156,6 +158,20 @@ impl<'a> Context<'a> {
     /// Records how a page was read.
     pub(crate) fn route(&mut self, route: PageRoute) {
         self.document.routes.push(route);
+    }
+
+    /// Says on every element how its page was read.
+    pub(crate) fn mark_routes(&mut self) {
+        let routes: HashMap<u32, Route> = self
+            .document
+            .routes
+            .iter()
+            .map(|route| (route.page_number, route.route))
+            .collect();
+        for element in &mut self.document.elements {
+            let route = element.metadata.page_number.and_then(|page| routes.get(&page));
+            element.metadata.routing = route.map(|route| route.as_str().to_owned());
+        }
     }
 
     pub(crate) fn warn(&mut self, warning: Warning) {

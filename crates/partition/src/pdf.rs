@@ -74,9 +74,12 @@ mod words;
 
 use std::sync::Arc;
 
+use docmill_model::limits::ParseLimits;
 use docmill_model::{Warning, WarningCode};
+use image::DynamicImage;
 
 use crate::context::Context;
+use crate::draw::LONG_SIDE;
 use crate::error::PartitionError;
 use crate::filetype::FileType;
 use engine::PageSource;
@@ -96,6 +99,7 @@ pub(crate) fn partition(bytes: &Arc<Vec<u8>>, cx: &mut Context) -> Result<(), Pa
     if source.wants_recognition() {
         return Err(PartitionError::OcrNeeded);
     }
+    cx.mark_routes();
     crops::add(cx, &mut |index, dpi| render::colour(&pdf, index, dpi));
     Ok(())
 }
@@ -115,6 +119,50 @@ pub(crate) fn partition_picture(
     picture::partition(bytes, file_type, cx)
 }
 
+/// Takes drawn pages: position from 0 and picture, or why there is none.
+pub(crate) type TakePage<'t> = dyn FnMut(u32, Result<DynamicImage, String>) + 't;
+
+/// Draws pages of a PDF as large as models look at them; how many there are.
+pub(crate) fn draw(
+    bytes: &Arc<Vec<u8>>,
+    password: Option<&str>,
+    limits: &ParseLimits,
+    pages: &[u32],
+    take: &mut TakePage<'_>,
+) -> Result<u32, PartitionError> {
+    if bytes.is_empty() {
+        return Err(PartitionError::Empty("PDF"));
+    }
+    let pdf = hayro::open(bytes, password)?.pdf;
+    let total = checked_count(pdf.pages().len(), limits)?;
+    for &index in pages.iter().filter(|index| **index < total) {
+        let drawn = render::for_models(&pdf, index as usize, LONG_SIDE);
+        take(index, drawn.map(Into::into).ok_or_else(|| "it cannot be drawn".into()));
+    }
+    Ok(total)
+}
+
+/// Decodes pictures of a file; how many there are.
+pub(crate) fn draw_pictures(
+    bytes: &Arc<Vec<u8>>,
+    file_type: FileType,
+    limits: &ParseLimits,
+    pages: &[u32],
+    take: &mut TakePage<'_>,
+) -> Result<u32, PartitionError> {
+    let frames = picture::Frames::open(bytes, file_type, limits)?;
+    let total = checked_count(frames.len(), limits)?;
+    for &index in pages.iter().filter(|index| **index < total) {
+        take(index, frames.decode(index as usize));
+    }
+    Ok(total)
+}
+
+fn checked_count(pages: usize, limits: &ParseLimits) -> Result<u32, PartitionError> {
+    let count = u32::try_from(pages).ok().filter(|count| *count <= limits.max_pages);
+    count.ok_or_else(|| PartitionError::limit("max_pages", limits.max_pages.into(), "pages"))
+}
+
 /// Reads the text of every page into segments with positions, as [`partition`] does before it lays
 /// them out; how many pages there are and how many characters were found.
 pub(crate) fn read_text(bytes: &Arc<Vec<u8>>) -> Result<(usize, usize), PartitionError> {
@@ -129,4 +177,16 @@ pub(crate) fn read_text(bytes: &Arc<Vec<u8>>) -> Result<(usize, usize), Partitio
         }
     }
     Ok((pages, characters))
+}
+
+/// A file of so many pages with a line each.
+#[cfg(test)]
+pub(crate) fn test_pdf(pages: usize) -> Vec<u8> {
+    let file = (0..pages).fold(testing::PdfBuilder::new(), |file, page| {
+        file.page(
+            &testing::show('F', 24.0, 40.0, 300.0, &format!("Words of page {page}.")),
+            "",
+        )
+    });
+    file.build().as_ref().clone()
 }

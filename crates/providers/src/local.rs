@@ -223,13 +223,21 @@ impl Opened {
     }
 }
 
+/// Whether the runtime is there.
+pub(crate) fn check_runtime(library: Option<&Path>) -> Result<()> {
+    environment(library).map(drop)
+}
+
 /// The runtime, loaded once for the process.
 fn environment(library: Option<&Path>) -> Result<&'static Environment> {
     static ENVIRONMENT: OnceLock<std::result::Result<Environment, String>> = OnceLock::new();
     let made = ENVIRONMENT.get_or_init(|| {
         let usual = || std::env::var_os("ORT_DYLIB_PATH").map_or_else(|| "libonnxruntime.so".into(), PathBuf::from);
         let path = library.map_or_else(usual, Path::to_owned);
-        let failed = |why: String| format!("ONNX Runtime can't be loaded from {}: {why}", path.display());
+        let failed = |why: String| {
+            let path = path.display();
+            format!("ONNX Runtime can't be loaded from {path} (setting `providers.local.runtime_library`): {why}")
+        };
         let builder = ort::init_from(&path).map_err(|error| failed(error.to_string()))?;
         builder
             .with_telemetry(false)

@@ -22,6 +22,10 @@ use crate::wire::watsonx::{self, WatsonxEmbedder};
 use crate::wire::{checked_model, url};
 use crate::{Chat, Embedder, Provider, ProviderError, ProviderErrorKind, ProviderSettings, Result, Secret};
 
+#[cfg(not(feature = "local-models"))]
+const NOT_BUILT: &str = "this program was built without local models: build it with `cargo build --release -p docmill \
+                         --features local-models`";
+
 /// Most texts of a batch for a server of one's own: text-embeddings-inference takes no more unless told.
 const CUSTOM_BATCH: usize = 32;
 
@@ -211,6 +215,19 @@ impl Providers {
         })
     }
 
+    /// What keeps models of one's own from being run here though there is a directory of them; `None` where they can
+    /// be run, or where there is none.
+    pub fn local_problem(&self) -> Option<String> {
+        let settings = self.settings(Provider::Local);
+        settings.model_dir?;
+        #[cfg(feature = "local-models")]
+        return crate::local::check_runtime(settings.runtime_library.as_deref())
+            .err()
+            .map(|error| error.message);
+        #[cfg(not(feature = "local-models"))]
+        Some(NOT_BUILT.into())
+    }
+
     /// A model run here; opened ones are kept.
     #[cfg(feature = "local-models")]
     fn local(&self, model: &str) -> Result<Arc<dyn Embedder>> {
@@ -222,6 +239,7 @@ impl Providers {
             return Ok(Arc::clone(embedder) as Arc<dyn Embedder>);
         }
         let settings = self.settings(name);
+        crate::local::check_runtime(settings.runtime_library.as_deref())?;
         let models = settings.model_dir.unwrap_or_default();
         let embedder = Arc::new(LocalEmbedder::find(
             &models,
@@ -236,8 +254,7 @@ impl Providers {
     fn local(&self, _: &str) -> Result<Arc<dyn Embedder>> {
         self.check(Provider::Local, None)
             .map_err(|missing| setup(Provider::Local, &missing.message))?;
-        let message = "this program was built without local models (feature local-models)";
-        Err(setup(Provider::Local, message))
+        Err(setup(Provider::Local, NOT_BUILT))
     }
 
     /// Where and how a server that speaks OpenAI's language is asked.

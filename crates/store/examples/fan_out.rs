@@ -143,6 +143,7 @@ async fn end_jobs(
                 warnings: Vec::new(),
                 elements: 1,
                 pages: 1,
+                routes: Vec::new(),
                 content_hash: None,
             };
             let start = Instant::now();

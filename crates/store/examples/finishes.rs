@@ -132,6 +132,7 @@ async fn drain(store: &Arc<SqliteStore>, workers: usize) -> Result<usize> {
                     warnings: Vec::new(),
                     elements: 1,
                     pages: 1,
+                    routes: Vec::new(),
                     content_hash: None,
                 };
                 store.finish(claim.lease, outcome, 3 * SECOND).await?;

@@ -15,6 +15,7 @@ mod types;
 mod workflows;
 
 use async_trait::async_trait;
+use docmill_model::PageRoute;
 use docmill_model::channel::{ChannelKind, ChannelScope};
 use docmill_model::connector::ConnectorRole;
 use docmill_model::ids::{
@@ -289,6 +290,16 @@ pub trait Store: Send + Sync {
 
     /// What the nodes cost for some files of a job, by file and position.
     async fn file_costs(&self, workspace: WorkspaceId, job: JobId, files: &[FileId]) -> Result<Vec<FileCost>>;
+
+    /// How the pages of some files of a job were read, in the order of `files`, at most `max` pages in all: the
+    /// last file told may lack pages, and those behind it are left out, as are files without pages.
+    async fn page_routes(
+        &self,
+        workspace: WorkspaceId,
+        job: JobId,
+        files: &[FileId],
+        max: usize,
+    ) -> Result<Vec<(FileId, Vec<PageRoute>)>>;
 
     /// Forgets answers not used since `before`, at most `max`; how many there were.
     async fn expire_answers(&self, before: Micros, max: u32) -> Result<u64>;

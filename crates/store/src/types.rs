@@ -5,7 +5,7 @@ use docmill_model::connector::SourceObject;
 use docmill_model::ids::{AccountId, ConnectorId, EventId, FileId, JobId, KeyId, NodeId, WorkflowId, WorkspaceId};
 use docmill_model::job::{EventType, JobStatus, JobType, ListingState, TaskState};
 use docmill_model::time::Micros;
-use docmill_model::{Code, Warning};
+use docmill_model::{Code, PageRoute, Warning};
 use serde_json::Value;
 
 /// An account.
@@ -308,6 +308,8 @@ pub enum FileOutcome {
         elements: u64,
         /// Pages.
         pages: u64,
+        /// How each page was read.
+        routes: Vec<PageRoute>,
         /// SHA-256 of the file's content, hexadecimal, for a file from a source: what the workflow's next
         /// run compares with.
         content_hash: Option<String>,

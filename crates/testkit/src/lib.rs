@@ -5,6 +5,7 @@ mod double;
 mod emulators;
 mod postgres;
 mod process;
+mod sentence_model;
 mod smtp;
 
 use std::path::{Path, PathBuf};
@@ -14,6 +15,7 @@ pub use double::{Asked, Double, Fields, Reply, Seen};
 pub use emulators::{Azurite, GcsEmulator, Moto};
 pub use postgres::Postgres;
 pub use process::free_port;
+pub use sentence_model::{onnx, onnx_runtime, write_model};
 pub use smtp::{ReceivedMail, SmtpServer};
 
 /// The top of the workspace.

@@ -3,12 +3,16 @@
 use std::collections::BTreeMap;
 
 use docmill_engine::{FileProgress, RunningFiles};
+use docmill_model::PageRoute;
 use docmill_model::chain::NodeChain;
+use docmill_model::ids::FileId;
 use docmill_model::job::{JobStatus, ListingState, TaskState};
 use docmill_model::time::{iso8601, iso8601_duration};
 use docmill_store::{Cost, FileCost, Job, JobFile};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+
+use super::spent::{CallCost, NodeCost, PageDetails};
 
 /// A job.
 #[derive(Debug, Serialize, ToSchema)]
@@ -176,6 +180,10 @@ pub(crate) struct FileDetails {
     elements: Option<u64>,
     pages_done: u64,
     pages_total: u64,
+    /// How each page was read, of PDFs and pictures that are done. One answer tells of 20,000 pages at most; of files
+    /// behind those ask with `offset`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pages: Vec<PageDetails>,
     #[serde(skip_serializing_if = "Option::is_none")]
     started_at: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -196,62 +204,6 @@ pub(crate) struct FileWarning {
     /// The element it concerns.
     #[serde(skip_serializing_if = "Option::is_none")]
     element_id: Option<String>,
-}
-
-/// What calls of models cost.
-#[derive(Debug, Default, Serialize, ToSchema)]
-pub(crate) struct CallCost {
-    /// The model, as `provider/model`.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    model: String,
-    /// Calls that were made.
-    calls: u64,
-    /// Answers that were kept from earlier calls, and cost nothing.
-    cached: u64,
-    /// Requests sent beyond the first of each call.
-    retries: u64,
-    /// Tokens of the questions.
-    tokens_in: u64,
-    /// Tokens of the answers.
-    tokens_out: u64,
-    /// Time of the calls in milliseconds, each counted for itself.
-    duration_ms: u64,
-    /// Price, in the unit the model's price is set in; left out where none is.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    price: Option<f64>,
-}
-
-impl CallCost {
-    fn of(cost: Cost) -> Self {
-        let mut all = Self::default();
-        all.add(&cost);
-        all.model = cost.model;
-        all
-    }
-
-    fn add(&mut self, cost: &Cost) {
-        self.calls += cost.calls;
-        self.cached += cost.cached;
-        self.retries += cost.retries;
-        self.tokens_in += cost.tokens_in;
-        self.tokens_out += cost.tokens_out;
-        self.duration_ms += cost.millis;
-        if let Some(price) = cost.price {
-            // Added in millionths, so that no sum shows rounding.
-            let micros = (self.price.unwrap_or(0.0) * 1e6).round() + price as f64;
-            self.price = Some(micros / 1e6);
-        }
-    }
-}
-
-/// What the calls of one node cost.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct NodeCost {
-    #[schema(format = "uuid")]
-    node_id: String,
-    node_name: String,
-    #[serde(flatten)]
-    cost: CallCost,
 }
 
 impl JobDetails {
@@ -317,12 +269,28 @@ impl JobDetails {
         self
     }
 
+    /// Adds how pages were read.
+    pub(crate) fn with_routes(mut self, files: Vec<(FileId, Vec<PageRoute>)>) -> Self {
+        let mut by_file: BTreeMap<String, Vec<PageRoute>> =
+            files.into_iter().map(|(id, routes)| (id.to_string(), routes)).collect();
+        for file in &mut self.files {
+            let routes = by_file.remove(&file.file_id).unwrap_or_default();
+            file.pages = routes.into_iter().map(PageDetails::from).collect();
+        }
+        self
+    }
+
     /// Only some of the files.
     pub(crate) fn page(mut self, offset: u64, limit: u32) -> Self {
         let offset = usize::try_from(offset).unwrap_or(usize::MAX);
         self.files = self.files.into_iter().skip(offset).take(limit as usize).collect();
         self.count_pages();
         self
+    }
+
+    /// How many files are told.
+    pub(crate) fn count(&self) -> usize {
+        self.files.len()
     }
 
     fn count_pages(&mut self) {
@@ -428,6 +396,7 @@ impl FileDetails {
                 })
                 .collect(),
             costs: Vec::new(),
+            pages: Vec::new(),
             elements: file.elements,
             pages_done: pages.max(progress.pages_done.into()),
             pages_total: pages.max(progress.pages_total.into()),

@@ -6,6 +6,7 @@ mod connectors;
 mod jobs;
 mod nodes;
 mod notifications;
+mod spent;
 mod templates;
 mod workflows;
 

@@ -25,6 +25,8 @@ use crate::upload;
 const MAX_LISTED: u32 = 10_000;
 /// Files of a run that are told unless the request says how many.
 const LISTED_FILES: u32 = 1_000;
+/// Pages of files that one answer tells of.
+const TOLD_PAGES: usize = 20_000;
 
 /// Create a job from local files and a chain of nodes.
 #[utoipa::path(post, path = "/jobs", tag = "jobs", operation_id = "create_job",
@@ -236,11 +238,26 @@ pub(crate) async fn details(
         let of_files = store.file_costs(principal.workspace, id, &ids).await?;
         details = details.with_costs(&job, nodes, of_files);
     }
-    Ok(Json(if job.from_sources {
-        details
+    if !job.from_sources {
+        details = details.page(offset, limit.unwrap_or(u32::MAX));
+    }
+    let shown = if job.from_sources {
+        0
     } else {
-        details.page(offset, limit.unwrap_or(u32::MAX))
-    }))
+        usize::try_from(offset).unwrap_or(usize::MAX)
+    };
+    let shown: Vec<_> = files
+        .iter()
+        .skip(shown)
+        .take(details.count())
+        .map(|file| file.id)
+        .collect();
+    let routes = app
+        .engine
+        .store()
+        .page_routes(principal.workspace, id, &shown, TOLD_PAGES)
+        .await?;
+    Ok(Json(details.with_routes(routes)))
 }
 
 /// Get the files of a job that failed, with the reasons.

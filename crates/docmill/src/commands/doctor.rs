@@ -110,6 +110,9 @@ fn mail_server(config: &Config) -> Result<Option<String>, Failure> {
 /// Which model providers have what they need; what the lack of all costs, otherwise. Asks nobody.
 fn models(config: &Config) -> Result<Result<String, String>, Failure> {
     let models = config.model_providers(config.environment()?.egress)?;
+    if let Some(problem) = models.local_problem() {
+        return Err(format!("models below `providers.local.model_dir` can't be used: {problem}").into());
+    }
     let usable: Vec<_> = models.usable().into_iter().map(|provider| provider.as_str()).collect();
     if usable.is_empty() {
         return Ok(Err(

@@ -200,6 +200,7 @@ async fn partition_one(
         file_directory: folder.map(|folder| folder.to_string_lossy().into_owned()),
         data_source: None,
         inspect,
+        draw: None,
     };
     match runner.run(request, bytes.into(), Default::default(), |_| {}).await {
         Ok(output) => Ok(output),

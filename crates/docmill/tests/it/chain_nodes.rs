@@ -143,7 +143,7 @@ async fn a_workflow_delivers_what_its_models_made() {
     assert_eq!(double.count(), 3 + 1);
 }
 
-fn run(folder: &Path, double: Option<&Double>) -> Output {
+pub(crate) fn run(folder: &Path, double: Option<&Double>) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_docmill"));
     command.args(["run", "--source", "in", "--destination", "out", "--nodes", "nodes.json"]);
     command.current_dir(folder).env_remove("OPENAI_API_KEY");

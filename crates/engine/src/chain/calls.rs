@@ -43,6 +43,8 @@ pub(super) struct Outcome {
     /// The items that ask it.
     pub(super) items: Vec<usize>,
     pub(super) answer: Result<String, ItemFailure>,
+    /// What was paid for it; none where it was kept.
+    pub(super) cost: Option<Cost>,
 }
 
 /// Why an item got no answer.
@@ -79,7 +81,12 @@ impl Calls<'_> {
             .clamp(1, 1_024)
     }
 
-    fn chat(&self) -> Result<Arc<dyn Chat>, NodeFailure> {
+    /// The provider's address, where it is set.
+    pub(super) fn base_url(&self) -> Option<String> {
+        self.models.providers().settings(self.model.provider).base_url
+    }
+
+    pub(super) fn chat(&self) -> Result<Arc<dyn Chat>, NodeFailure> {
         let providers = self.models.providers();
         Ok(providers.chat(self.model.provider, &self.model.model, self.key.as_ref())?)
     }
@@ -106,6 +113,7 @@ impl Calls<'_> {
                     key,
                     items,
                     answer: Ok(answer),
+                    cost: None,
                 }),
                 None => open.push((key, items)),
             }
@@ -127,7 +135,7 @@ impl Calls<'_> {
 
     /// The keys of the questions, each with the items that ask it, in order.
     async fn questions(&self, items: usize, make: Make) -> Result<Vec<(String, Vec<usize>)>, NodeFailure> {
-        let base_url = self.models.providers().settings(self.model.provider).base_url;
+        let base_url = self.base_url();
         let model = self.model.clone();
         let keys = tokio::task::spawn_blocking(move || {
             let key = |question| answer_key(&model, base_url.as_deref(), question);
@@ -149,7 +157,7 @@ impl Calls<'_> {
     }
 
     /// The kept answers to some of these keys; their use is noted.
-    async fn kept(&self, keys: &[String]) -> Result<Vec<(String, Vec<u8>)>, NodeFailure> {
+    pub(super) async fn kept(&self, keys: &[String]) -> Result<Vec<(String, Vec<u8>)>, NodeFailure> {
         let mut kept = Vec::new();
         for some in keys.chunks(LOOKED_UP) {
             kept.extend(self.ledger.answers(some).await?);
@@ -168,7 +176,7 @@ impl Calls<'_> {
     }
 
     /// Asks the model. The answer is durable on return.
-    async fn pay(
+    pub(super) async fn pay(
         &self,
         chat: &dyn Chat,
         key: String,
@@ -182,6 +190,7 @@ impl Calls<'_> {
                     key,
                     items,
                     answer: Err(failure),
+                    cost: None,
                 });
             }
             None => {
@@ -193,42 +202,50 @@ impl Calls<'_> {
         };
         let request = clamped(request, &self.model.model);
         self.within_budget().await?;
-        let answer = match chat.complete(&request).await {
+        let (answer, cost) = match chat.complete(&request).await {
             Ok(answer) => {
                 let cost = self.cost(&answer.usage);
                 self.note(&cost, "answered");
                 let answer = usable(answer);
                 let keep = answer.as_ref().map(|text| (key.clone(), text.clone().into_bytes()));
                 self.ledger
-                    .record(self.node, cost, keep.into_iter().collect(), Vec::new())
+                    .record(self.node, cost.clone(), keep.into_iter().collect(), Vec::new())
                     .await?;
-                answer
+                (answer, cost)
             }
             Err(error) => {
-                self.failed(&error).await?;
-                Err(ItemFailure {
+                let cost = self.failed(&error).await?;
+                let failure = ItemFailure {
                     code: code(error.kind),
                     message: error.to_string(),
-                })
+                };
+                (Err(failure), cost)
             }
         };
-        Ok(Outcome { key, items, answer })
+        Ok(Outcome {
+            key,
+            items,
+            answer,
+            cost: Some(cost),
+        })
     }
 
-    /// Notes what a failed call cost; an error when no other call can go better.
-    async fn failed(&self, error: &ProviderError) -> Result<(), NodeFailure> {
+    /// Notes and tells what a failed call cost; an error when no other call can go better.
+    async fn failed(&self, error: &ProviderError) -> Result<Cost, NodeFailure> {
         let cost = self.cost(&error.usage);
         self.note(&cost, error.kind.as_str());
-        self.ledger.record(self.node, cost, Vec::new(), Vec::new()).await?;
+        self.ledger
+            .record(self.node, cost.clone(), Vec::new(), Vec::new())
+            .await?;
         match is_final(error.kind) {
             true => Err(error.clone().into()),
-            false => Ok(()),
+            false => Ok(cost),
         }
     }
 
     /// The vectors of texts, which are all different, in their order.
     pub(super) async fn embed(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, NodeFailure> {
-        let base_url = self.models.providers().settings(self.model.provider).base_url;
+        let base_url = self.base_url();
         let keys: Vec<_> = texts
             .iter()
             .map(|text| answer_key(self.model, base_url.as_deref(), Embed { embed: text }))
@@ -348,7 +365,7 @@ impl Calls<'_> {
 }
 
 /// The key of an answer: SHA-256 of who is asked, where, and what.
-fn answer_key(model: &ModelRef, base_url: Option<&str>, request: impl Serialize) -> String {
+pub(super) fn answer_key(model: &ModelRef, base_url: Option<&str>, request: impl Serialize) -> String {
     let asked = Asked {
         model,
         base_url,

@@ -1,7 +1,6 @@
 //! Chains as clients send them and as they are stored: read, and refused where they could not run.
 
 use docmill_model::chain::{NODE_KEY, NodeChain, NodeSpec, NodeWork, Problem, parse_with};
-use docmill_model::settings::PartitionOptions;
 use docmill_providers::{ProviderError, Secret};
 use serde_json::{Value, json};
 
@@ -118,13 +117,6 @@ impl Models {
 
     /// Whether a node's model can be called; where the problem lies and what it is, otherwise.
     fn check(&self, work: &NodeWork, key: Option<&Secret>) -> Result<(), (Vec<&'static str>, String)> {
-        if let NodeWork::Partition(PartitionOptions { vlm: Some(vlm), .. }) = work
-            && !(vlm.is_dynamic && vlm.allow_fast)
-        {
-            let msg = "pages can't be shown to a vision model in this version; with `is_dynamic: true` and \
-                       `allow_fast: true` the local engines read them";
-            return Err((vec!["settings", "is_dynamic"], msg.into()));
-        }
         let Some(model) = work.model() else { return Ok(()) };
         let made = if work.embeds() {
             self.providers().embedder(model.provider, &model.model, key).map(drop)

@@ -14,6 +14,7 @@ mod nodes;
 mod run;
 #[cfg(test)]
 mod tests;
+mod vision;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ pub(crate) use keys::NodeKeys;
 pub(crate) use ledger::{Ledger, StoreLedger};
 pub use local::LocalChain;
 pub(crate) use run::{ChainRun, Content};
+pub(crate) use vision::{Failure, Partition, Partitioned};
 
 /// How models are used.
 #[derive(Clone, Debug)]
@@ -99,6 +101,11 @@ impl Models {
     pub fn usable(&self) -> Vec<Provider> {
         let all = Provider::ALL.iter().copied();
         all.filter(|provider| self.available().has(*provider)).collect()
+    }
+
+    /// What keeps models of one's own from being run though there is a directory of them.
+    pub fn local_problem(&self) -> Option<String> {
+        self.providers().local_problem()
     }
 
     /// How models are used.

@@ -20,7 +20,7 @@ use super::calls::{Calls, ItemFailure, Make, Outcome};
 use super::{Content, NodeFailure};
 
 /// Warnings about elements that one node leaves.
-const MAX_WARNINGS: usize = 50;
+pub(super) const MAX_WARNINGS: usize = 50;
 
 /// All texts at once: they are put into batches later, when it is known which are new.
 const ALL: BatchLimits = BatchLimits {

@@ -117,7 +117,7 @@ impl ChainRun<'_> {
     }
 
     /// The calls of a node, with its own key if it has one.
-    fn calls<'n>(&'n self, index: usize, node: &'n Node) -> Result<Calls<'n>, NodeFailure> {
+    pub(super) fn calls<'n>(&'n self, index: usize, node: &'n Node) -> Result<Calls<'n>, NodeFailure> {
         let model = node.work.model();
         let model = model.ok_or_else(|| NodeFailure::new(Code::Internal, "the node names no model"))?;
         let key = self.keys.open(node);

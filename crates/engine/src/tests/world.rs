@@ -226,6 +226,7 @@ fn runner() -> Runner {
             warnings: Vec::new(),
             elements: 1,
             pages: 0,
+            filetype: None,
             usage: Usage::default(),
         })
     })

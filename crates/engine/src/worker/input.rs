@@ -125,6 +125,7 @@ fn unchanged(content_hash: Option<String>) -> FileOutcome {
         )],
         elements: 0,
         pages: 0,
+        routes: Vec::new(),
         content_hash,
     }
 }
@@ -144,6 +145,7 @@ pub(super) fn request(claim: &Claim, chain: NodeChain, limits: &ParseLimits) -> 
         file_directory: None,
         data_source: None,
         inspect: false,
+        draw: None,
     }
 }
 
@@ -172,6 +174,7 @@ impl TaskRequest {
             scope: record_id.to_owned(),
             last_modified: object.data_source.get("date_modified").and_then(wall_time),
             file_directory: folder.filter(|folder| !folder.is_empty()).map(str::to_owned),
+            draw: None,
             data_source: Some(with_date_processed(&object.data_source)),
             inspect: false,
         }

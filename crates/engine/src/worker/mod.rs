@@ -224,6 +224,7 @@ impl Task<'_> {
             warnings: run.warnings,
             elements,
             pages,
+            routes: run.routes,
             content_hash,
         }
     }
@@ -252,6 +253,7 @@ impl Task<'_> {
                 warnings: Vec::new(),
                 elements: 0,
                 pages: 0,
+                routes: Vec::new(),
                 content_hash: None,
             },
             Err((destination, error)) => self.connector_failed(destination, error),

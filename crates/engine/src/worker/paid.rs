@@ -1,16 +1,22 @@
 //! Files whose chain calls models: the chain's beginning in a child process, the rest here, with a checkpoint after
 //! each node that was paid for.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
-use docmill_model::{Code, Warning};
+use docmill_model::{Code, PageRoute, Warning};
 use docmill_store::blob::output_key;
 use docmill_store::{Checkpoint, FileOutcome, StoreError};
+use futures_util::future::try_join_all;
 use serde::{Deserialize, Serialize};
 
 use super::Task;
-use super::input::{Input, scope};
-use crate::chain::{ChainRun, Content, NodeFailure, StoreLedger};
+use super::input::{Input, request, scope};
+use crate::chain::{ChainRun, Content, Failure, NodeFailure, Partition, Partitioned, StoreLedger};
 use crate::runner::RunFailure;
+
+/// Bytes that pictures of pages take while they are shown to a model.
+const PICTURES: u64 = 16 << 20;
 
 /// How far a file is.
 struct Progress {
@@ -30,6 +36,8 @@ struct Progress {
 struct Notes {
     warnings: Vec<Warning>,
     pages: u64,
+    #[serde(default)]
+    routes: Vec<PageRoute>,
 }
 
 /// Why a file goes no further.
@@ -56,13 +64,6 @@ impl Task<'_> {
 
     async fn run_paid(&self, input: Input) -> Result<FileOutcome, Stop> {
         let Input { bytes, share, hash } = input;
-        let mut progress = match self.resume(hash.as_deref()).await? {
-            Some(progress) => progress,
-            None => self.begin(bytes).await?,
-        };
-        drop(share);
-        // Elements take more room than their text; as long as they are here, so much less is started.
-        let _share = self.room.outputs.take(progress.bytes.saturating_mul(2)).await;
         let shared = &self.engine.shared;
         let ledger = StoreLedger {
             store: self.engine.store(),
@@ -80,16 +81,36 @@ impl Task<'_> {
             chain: &self.claim.chain,
             scope: &scope,
         };
+        let mut progress = match self.resume(hash.as_deref()).await? {
+            Some(progress) => progress,
+            None if self.claim.chain.free() == 0 => {
+                let mut progress = self.begin_paid(&run, bytes).await?;
+                if self.is_checkpoint(0) {
+                    self.checkpoint(&mut progress, hash.as_deref()).await?;
+                }
+                progress
+            }
+            None => self.begin(bytes).await?,
+        };
+        drop(share);
+        // Elements take more room than their text; as long as they are here, so much less is started.
+        let _share = self.room.outputs.take(progress.bytes.saturating_mul(2)).await;
         let nodes = self.claim.chain.nodes();
         for index in progress.done()..nodes.len() {
-            progress = self.step(&run, index, progress).await?;
-            let paid = nodes.get(index).is_some_and(|node| node.work.model().is_some());
-            // At the last node the file's end records as much, unless it still has to be delivered.
-            if paid && (index + 1 < nodes.len() || !self.claim.destinations.is_empty()) {
+            progress = self.step_while_storing(&run, index, progress).await?;
+            if self.is_checkpoint(index) {
                 self.checkpoint(&mut progress, hash.as_deref()).await?;
             }
         }
         self.end(progress, hash).await
+    }
+
+    /// Whether what a node yields is made durable at once: it was paid for. At the last node the file's end records
+    /// as much, unless it still has to be delivered.
+    fn is_checkpoint(&self, index: usize) -> bool {
+        let nodes = self.claim.chain.nodes();
+        let paid = nodes.get(index).is_some_and(|node| node.work.model().is_some());
+        paid && (index + 1 < nodes.len() || !self.claim.destinations.is_empty())
     }
 
     /// Where an earlier attempt, or the file this one retries, got to; `None` where there is nothing to go on from.
@@ -139,8 +160,71 @@ impl Task<'_> {
             notes: Notes {
                 warnings: run.warnings,
                 pages: run.pages,
+                routes: run.routes,
             },
         })
+    }
+
+    /// Runs the first node, whose pages a model may read.
+    async fn begin_paid(&self, run: &ChainRun<'_>, input: Bytes) -> Result<Progress, Stop> {
+        let _share = self.room.outputs.take(PICTURES).await;
+        let shared = &self.engine.shared;
+        let (running, file) = (shared.running.clone(), self.claim.lease.file());
+        let partition = Partition {
+            run,
+            runner: &shared.runner,
+            request: request(self.claim, self.claim.chain.beginning(1), &shared.config.parse_limits),
+            input,
+            cancel: self.cancel.flag.clone(),
+            progress: Arc::new(move |now| running.update(file, |progress| *progress = now)),
+        };
+        let read = partition.read().await.map_err(|failure| match failure {
+            Failure::Run(failure) => self.run_failed(failure).map_or(Stop::Lost, Stop::Ended),
+            Failure::Node(failure) => self.node_failed(failure),
+        })?;
+        let Partitioned {
+            content,
+            warnings,
+            pages,
+            routes,
+        } = read;
+        let (content, output) = content.write().await.map_err(|failure| self.node_failed(failure))?;
+        let bytes = output.len() as u64;
+        self.check_bytes(run, bytes)?;
+        self.tell(1, content.elements());
+        Ok(Progress {
+            stored: Vec::new(),
+            fresh: vec![output],
+            bytes,
+            content,
+            notes: Notes {
+                warnings,
+                pages,
+                routes,
+            },
+        })
+    }
+
+    /// Ends a file whose outputs are too large.
+    fn check_bytes(&self, run: &ChainRun<'_>, bytes: u64) -> Result<(), Stop> {
+        let most = run.models.config().max_output_bytes;
+        if bytes <= most {
+            return Ok(());
+        }
+        let message = format!(
+            "the outputs have more than {most} bytes: {}",
+            Code::OutputTooLarge.hint()
+        );
+        Err(self.node_failed(NodeFailure::new(Code::OutputTooLarge, message)))
+    }
+
+    /// Notes how far the file is.
+    fn tell(&self, nodes_done: usize, elements: u64) {
+        let running = &self.engine.shared.running;
+        running.update(self.claim.lease.file(), |progress| {
+            progress.nodes_done = u32::try_from(nodes_done).unwrap_or(u32::MAX);
+            progress.elements = elements;
+        });
     }
 
     /// Runs one node.
@@ -156,21 +240,9 @@ impl Task<'_> {
         let next = next.map_err(|failure| self.node_failed(failure))?;
         let (content, output) = next.write().await.map_err(|failure| self.node_failed(failure))?;
         let bytes = bytes + output.len() as u64;
-        let most = run.models.config().max_output_bytes;
-        if bytes > most {
-            let message = format!(
-                "the outputs have more than {most} bytes: {}",
-                Code::OutputTooLarge.hint()
-            );
-            return Err(self.node_failed(NodeFailure::new(Code::OutputTooLarge, message)));
-        }
+        self.check_bytes(run, bytes)?;
         fresh.push(output);
-        let elements = content.elements();
-        let running = &self.engine.shared.running;
-        running.update(self.claim.lease.file(), |progress| {
-            progress.nodes_done = u32::try_from(index + 1).unwrap_or(u32::MAX);
-            progress.elements = elements;
-        });
+        self.tell(index + 1, content.elements());
         Ok(Progress {
             stored,
             fresh,
@@ -195,17 +267,52 @@ impl Task<'_> {
     }
 
     async fn store_fresh(&self, progress: &mut Progress) -> Result<(), Stop> {
+        let fresh = std::mem::take(&mut progress.fresh);
+        let stored = self.store(progress.stored.len(), fresh).await;
+        progress
+            .stored
+            .extend(stored.map_err(|error| self.store_failed(error))?);
+        Ok(())
+    }
+
+    /// Stores outputs, the first of them that of the node at a position.
+    async fn store(&self, first: usize, outputs: Vec<Bytes>) -> docmill_store::Result<Vec<(String, u64)>> {
         let claim = self.claim;
         let (file, token) = (claim.lease.file(), claim.lease.token());
-        for output in std::mem::take(&mut progress.fresh) {
-            let index = u32::try_from(progress.stored.len()).unwrap_or(u32::MAX);
+        let puts = outputs.into_iter().enumerate().map(|(place, output)| async move {
+            let index = u32::try_from(first + place).unwrap_or(u32::MAX);
             let key = output_key(claim.workspace, claim.job, file, token, index);
             let size = output.len() as u64;
-            let put = self.engine.blobs().put(&key, output).await;
-            put.map_err(|error| self.store_failed(error))?;
-            progress.stored.push((key, size));
+            self.engine.blobs().put(&key, output).await?;
+            docmill_store::Result::Ok((key, size))
+        });
+        try_join_all(puts).await
+    }
+
+    /// Runs one node. As that may wait for a model, what the nodes before it yielded is stored meanwhile.
+    async fn step_while_storing(
+        &self,
+        run: &ChainRun<'_>,
+        index: usize,
+        mut progress: Progress,
+    ) -> Result<Progress, Stop> {
+        let fresh = std::mem::take(&mut progress.fresh);
+        let first = progress.stored.len();
+        let (next, stored) = tokio::join!(self.step(run, index, progress), self.store(first, fresh));
+        match (next, stored) {
+            (Ok(mut next), Ok(stored)) => {
+                next.stored.extend(stored);
+                Ok(next)
+            }
+            (Ok(_), Err(error)) => Err(self.store_failed(error)),
+            (Err(stop), stored) => {
+                // No row will ever name them. What is left behind goes with other orphans.
+                for (key, _) in stored.into_iter().flatten() {
+                    let _ = self.engine.blobs().delete(&key).await;
+                }
+                Err(stop)
+            }
         }
-        Ok(())
     }
 
     /// Stores or delivers what came out.
@@ -228,6 +335,7 @@ impl Task<'_> {
             warnings: progress.notes.warnings,
             elements,
             pages: progress.notes.pages,
+            routes: progress.notes.routes,
             content_hash,
         })
     }

@@ -65,7 +65,15 @@ pub(super) fn vlm(mut fields: Fields) -> Result<NodeWork, Vec<Problem>> {
     let mut options = PartitionOptions::default();
     let is_dynamic = fields.boolean("is_dynamic");
     let allow_fast = fields.boolean("allow_fast");
-    let model = vlm_model(&mut fields, is_dynamic && allow_fast);
+    if is_dynamic && !allow_fast {
+        fields.problem(
+            "allow_fast",
+            "value_error",
+            "with `is_dynamic: true` pages go to the local engines unless they are hard, so `allow_fast` should be true; \
+             to have a model read every page use `is_dynamic: false`",
+        );
+    }
+    let model = vlm_model(&mut fields, is_dynamic);
     common(&mut fields, &mut options);
     options.unique_element_ids = fields.boolean("unique_element_ids");
     options.infer_table_structure = true;

@@ -25,7 +25,8 @@ pub(super) fn consolidate(members: &[Element]) -> Metadata {
         take_firsts(&mut chunk, metadata);
         concatenate(&mut chunk, metadata);
         for language in &metadata.languages {
-            if languages.insert(language) {
+            // Nearly always the language of all.
+            if chunk.languages.first() != Some(language) && languages.insert(language) {
                 chunk.languages.push(language.clone());
             }
         }
@@ -91,7 +92,7 @@ macro_rules! first {
 fn take_firsts(chunk: &mut Metadata, member: &Metadata) {
     first!(chunk, member, is_none:
         attached_to_filename data_source file_directory filename filetype last_modified email_message_id
-        page_name page_number signature subject table_extraction_method url);
+        page_name page_number routing signature subject table_extraction_method url);
     first!(chunk, member, is_empty: cc_recipient bcc_recipient sent_from sent_to);
     if let Some(cells) = member.extra.get(TABLE_AS_CELLS).filter(|cells| !cells.is_null())
         && !chunk.extra.contains_key(TABLE_AS_CELLS)

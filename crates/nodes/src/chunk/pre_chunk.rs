@@ -25,19 +25,24 @@ pub(super) struct PreChunk {
 
 impl PreChunk {
     fn new(prefix: &str, members: Vec<Element>, measure: Measure) -> Self {
-        let mut body = String::new();
+        let room = |text: &str| text.len() + text::SEPARATOR.len();
+        let most = room(prefix) + members.iter().map(|member| room(&member.text)).sum::<usize>();
+        let mut text = String::with_capacity(most);
+        text.push_str(prefix);
+        let mut body_start = None;
         for member in &members {
-            text::push_joined(&mut body, &text::of_element(member), text::SEPARATOR);
+            let part = text::of_element(member);
+            text::push_joined(&mut text, &part, text::SEPARATOR);
+            if !part.is_empty() {
+                body_start.get_or_insert(text.len() - part.len());
+            }
         }
-        let body_len = body.len();
-        let mut text = String::new();
-        if !body.is_empty() {
-            text::push_joined(&mut text, prefix, text::SEPARATOR);
-            text::push_joined(&mut text, &body, text::SEPARATOR);
+        if body_start.is_none() {
+            text.clear();
         }
         let chars = text::len(&text);
         Self {
-            body_start: text.len() - body_len,
+            body_start: body_start.unwrap_or(0),
             len: if measure.in_tokens() { measure.len(&text) } else { chars },
             chars,
             has_table: members.iter().any(|member| member.kind.is_table()),

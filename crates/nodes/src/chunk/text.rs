@@ -1,5 +1,7 @@
 //! Measures and small operations on text; the unit is the Unicode code point.
 
+use std::borrow::Cow;
+
 use docmill_model::{Element, ElementType};
 
 /// Stands between the texts of two elements in one chunk.
@@ -33,14 +35,38 @@ pub(crate) fn normalize(text: &str) -> String {
     normal
 }
 
-/// The text an element contributes to a chunk; empty when it has nothing visible.
-pub(crate) fn of_element(element: &Element) -> String {
-    if element.kind != ElementType::CodeSnippet {
-        normalize(&element.text)
-    } else if element.text.trim().is_empty() {
-        String::new()
+/// Whether [`normalize`] would change nothing, as is usual.
+fn is_normal(text: &str) -> bool {
+    // Nearly all text is ASCII, whose bytes are read faster than characters.
+    if text.is_ascii() {
+        let mut before = b' ';
+        for byte in text.bytes() {
+            if matches!(byte, b'\t'..=b'\r') || (byte == b' ' && before == b' ') {
+                return false;
+            }
+            before = byte;
+        }
     } else {
-        element.text.clone()
+        let mut before = ' ';
+        for ch in text.chars() {
+            if ch.is_whitespace() && (ch != ' ' || before == ' ') {
+                return false;
+            }
+            before = ch;
+        }
+    }
+    !text.ends_with(' ')
+}
+
+/// The text an element contributes to a chunk; empty when it has nothing visible.
+pub(crate) fn of_element(element: &Element) -> Cow<'_, str> {
+    let text = element.text.as_str();
+    if element.kind == ElementType::CodeSnippet {
+        Cow::Borrowed(if text.trim().is_empty() { "" } else { text })
+    } else if is_normal(text) {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(normalize(text))
     }
 }
 
@@ -57,6 +83,8 @@ pub(crate) fn push_joined(text: &mut String, part: &str, separator: &str) {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -73,8 +101,38 @@ mod tests {
     }
 
     #[test]
+    fn what_is_normal_stays() {
+        for text in ["", "a", "a b", "naïve text – as it is", "\u{1f}"] {
+            assert!(is_normal(text), "{text:?}");
+        }
+        for text in [
+            " ",
+            " a",
+            "a ",
+            "a  b",
+            "a\tb",
+            "a\u{b}b",
+            "é ",
+            " é",
+            "é  é",
+            "a\u{a0}é",
+            "é\u{3000}",
+            "\u{85}",
+        ] {
+            assert!(!is_normal(text), "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn normal_is_what_normalizing_leaves(text in "[a é\u{a0}\t\u{3000}–]{0,8}") {
+            prop_assert_eq!(is_normal(&text), normalize(&text) == text);
+        }
+    }
+
+    #[test]
     fn code_keeps_its_white_space() {
-        let code = |text: &str| of_element(&Element::new(ElementType::CodeSnippet, text));
+        let code = |text: &str| of_element(&Element::new(ElementType::CodeSnippet, text)).into_owned();
         assert_eq!(code("  x\n\ty "), "  x\n\ty ");
         assert_eq!(code(" \n "), "");
     }

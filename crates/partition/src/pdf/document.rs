@@ -2,7 +2,7 @@
 
 use docmill_model::metadata::{Coordinates, Link};
 use docmill_model::settings::Strategy;
-use docmill_model::{Element, ElementType, PageInfo, Warning, WarningCode};
+use docmill_model::{Element, ElementType, PageInfo, RouteReason, Warning, WarningCode};
 use serde_json::{Value, json};
 
 use super::banded::banded_tables;
@@ -136,6 +136,7 @@ fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
             width,
             height,
             has_images: false,
+            reason: RouteReason::PageUnreadable,
             ..PageContent::default()
         }
     });

@@ -5,7 +5,7 @@
 //! origin at its top left, y pointing down.
 
 use super::visibility::Hidden;
-use docmill_model::Route;
+use docmill_model::{Route, RouteReason};
 
 /// Stands for a character nobody knows.
 pub(super) const UNKNOWN: char = char::REPLACEMENT_CHARACTER;
@@ -174,6 +174,8 @@ pub(super) struct PageContent {
     pub(super) angle: f32,
     /// How it was read.
     pub(super) route: Route,
+    /// Why.
+    pub(super) reason: RouteReason,
     /// What recognition says of the page, when it was recognised.
     pub(super) recognised: Option<Recognised>,
     /// Why text that only recognition could give is missing.

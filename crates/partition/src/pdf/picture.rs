@@ -5,6 +5,7 @@ mod frames;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use docmill_model::RouteReason;
 use docmill_model::limits::ParseLimits;
 use docmill_model::metadata::Coordinates;
 use docmill_ocr::Gray;
@@ -20,7 +21,7 @@ use super::words::WORDS;
 use crate::context::Context;
 use crate::error::PartitionError;
 use crate::filetype::FileType;
-use frames::Frames;
+pub(super) use frames::Frames;
 
 /// Width of the sheet a picture is taken to show, in inches: that of A4. Pictures do not reliably say.
 const SHEET: f32 = 8.27;
@@ -62,6 +63,7 @@ pub(super) fn partition(bytes: &Arc<Vec<u8>>, file_type: FileType, cx: &mut Cont
         return Err(PartitionError::corrupt(file_type.name(), fault));
     }
     in_pixels(&frames, cx);
+    cx.mark_routes();
     crops::add(cx, &mut |index, _| {
         frames.decode(index).ok().map(|image| image.to_rgb8())
     });
@@ -180,6 +182,7 @@ impl PictureSource<'_> {
             width,
             height,
             has_images: true,
+            reason: RouteReason::NoTextLayer,
             images: vec![[0.0, 0.0, width, height]],
             ..PageContent::default()
         }
@@ -193,6 +196,7 @@ impl PictureSource<'_> {
             let mut content = match read.text {
                 Ok(text) => {
                     let mut content = scan::content(&text, self.page_size(read.index), fonts);
+                    content.reason = RouteReason::NoTextLayer;
                     if content.glyphs.is_empty() {
                         // A photograph, say.
                         content.images = self.bare(read.index).images;

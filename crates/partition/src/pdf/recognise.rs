@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use docmill_model::RouteReason;
 use docmill_model::settings::Strategy;
 use docmill_ocr::{Gray, OcrError, PageText, Reader};
 
@@ -35,10 +36,10 @@ pub(super) enum Need {
     Whole,
 }
 
-/// Judges a page by its text layer.
-pub(super) fn need(content: &PageContent, strategy: Strategy) -> Need {
+/// Judges a page by its text layer: what is to be recognised, and why so.
+pub(super) fn need(content: &PageContent, strategy: Strategy) -> (Need, RouteReason) {
     match strategy {
-        Strategy::OcrOnly => return Need::Whole,
+        Strategy::OcrOnly => return (Need::Whole, RouteReason::AskedFor),
         Strategy::Fast | Strategy::HiRes | Strategy::Auto => {}
     }
     let visible = content.glyphs.iter().filter(|glyph| !glyph.ch.is_whitespace());
@@ -49,16 +50,19 @@ pub(super) fn need(content: &PageContent, strategy: Strategy) -> Need {
     }
     if count == 0 {
         let drawn = content.has_images || content.drawings > MANY_DRAWINGS;
-        return if drawn { Need::Whole } else { Need::Nothing };
+        return match drawn {
+            true => (Need::Whole, RouteReason::NoTextLayer),
+            false => (Need::Nothing, RouteReason::BlankPage),
+        };
     }
     if meaningless as f64 > MEANINGLESS * count as f64 {
-        return Need::Whole;
+        return (Need::Whole, RouteReason::TextLayerUnreadable);
     }
     let page = (content.width * content.height).max(1.0);
     let covers = |[x0, y0, x1, y1]: [f32; 4]| (x1 - x0).max(0.0) * (y1 - y0).max(0.0);
     let covered: f32 = content.images.iter().map(|bbox| covers(*bbox)).sum::<f32>() / page;
     if covered < COVERED {
-        return Need::Nothing;
+        return (Need::Nothing, RouteReason::TextLayer);
     }
     let over = content.glyphs.iter().filter(|glyph| {
         !glyph.ch.is_whitespace()
@@ -68,9 +72,9 @@ pub(super) fn need(content: &PageContent, strategy: Strategy) -> Need {
                 .any(|[x0, y0, x1, y1]| (*x0..*x1).contains(&glyph.x) && (*y0..*y1).contains(&glyph.y))
     });
     if over.take(CAPTIONED).count() < CAPTIONED {
-        Need::Rest
+        (Need::Rest, RouteReason::PicturesWithText)
     } else {
-        Need::Nothing
+        (Need::Nothing, RouteReason::TextLayer)
     }
 }
 
@@ -214,29 +218,29 @@ mod tests {
     #[test]
     fn a_page_with_text_needs_nothing() {
         let mut page = typeset(&[(50.0, 100.0, 10.0, "Some text that a reader sees on this page.")]);
-        assert_eq!(need(&page, Strategy::Auto), Need::Nothing);
-        assert_eq!(need(&page, Strategy::OcrOnly), Need::Whole);
+        assert_eq!(need(&page, Strategy::Auto).0, Need::Nothing);
+        assert_eq!(need(&page, Strategy::OcrOnly), (Need::Whole, RouteReason::AskedFor));
         // A small picture changes nothing.
         page.images.push([50.0, 200.0, 150.0, 300.0]);
-        assert_eq!(need(&page, Strategy::Auto), Need::Nothing);
+        assert_eq!(need(&page, Strategy::Auto).0, Need::Nothing);
     }
 
     #[test]
     fn a_picture_or_outlines_without_text_need_everything() {
         let mut page = typeset(&[]);
-        assert_eq!(need(&page, Strategy::Auto), Need::Nothing);
+        assert_eq!(need(&page, Strategy::Auto).0, Need::Nothing);
         page.drawings = 500;
-        assert_eq!(need(&page, Strategy::HiRes), Need::Whole);
+        assert_eq!(need(&page, Strategy::HiRes).0, Need::Whole);
         page.drawings = 0;
         page.has_images = true;
-        assert_eq!(need(&page, Strategy::Auto), Need::Whole);
+        assert_eq!(need(&page, Strategy::Auto).0, Need::Whole);
     }
 
     #[test]
     fn a_stamp_on_a_scan_leaves_the_scan_to_be_read() {
         let mut page = typeset(&[(50.0, 790.0, 10.0, "page 3 of 9")]);
         page.images.push(FULL);
-        assert_eq!(need(&page, Strategy::Auto), Need::Rest);
+        assert_eq!(need(&page, Strategy::Auto).0, Need::Rest);
     }
 
     #[test]
@@ -244,12 +248,15 @@ mod tests {
         let line = "Text that was recognised before and lies under the picture.";
         let mut page = typeset(&[(50.0, 100.0, 10.0, line), (50.0, 120.0, 10.0, line)]);
         page.images.push(FULL);
-        assert_eq!(need(&page, Strategy::Auto), Need::Nothing);
+        assert_eq!(need(&page, Strategy::Auto).0, Need::Nothing);
     }
 
     #[test]
     fn text_without_meaning_is_not_trusted() {
         let page = typeset(&[(50.0, 100.0, 10.0, "\u{F021}\u{F022}\u{F023} abc \u{FFFD}")]);
-        assert_eq!(need(&page, Strategy::Auto), Need::Whole);
+        assert_eq!(
+            need(&page, Strategy::Auto),
+            (Need::Whole, RouteReason::TextLayerUnreadable)
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! What is said of a page beside its elements: how it was read and what is wrong with it.
 
 use docmill_model::settings::Strategy;
-use docmill_model::{PageRoute, Route, Warning, WarningCode};
+use docmill_model::{PageRoute, Route, RouteReason, Warning, WarningCode};
 
 use super::engine::PageContent;
 use super::script::is_blank;
@@ -13,15 +13,24 @@ const UNMAPPED_SHARE: f64 = 0.2;
 /// Mean confidence of recognition below which its text may be wrong.
 const DOUBTFUL: f32 = 60.0;
 
-/// Says how a page was read; a plain one has neither tables nor figures.
+/// Says how a page was read and why; a plain one has neither tables nor figures.
 pub(super) fn report_route(content: &PageContent, number: u32, is_plain: bool, cx: &mut Context) {
-    let route = match content.route {
-        Route::Fast if cx.options.strategy != Strategy::Fast && !is_plain => Route::HiRes,
-        route => route,
+    let fast = cx.options.strategy == Strategy::Fast;
+    let (route, reason) = match (content.route, content.reason) {
+        (Route::Fast, RouteReason::PageUnreadable) => (Route::Fast, RouteReason::PageUnreadable),
+        (Route::Fast, _) if fast => (Route::Fast, RouteReason::AskedFor),
+        (Route::Fast, _) if content.not_recognised.is_some() => (Route::Fast, RouteReason::RecognitionMissing),
+        (Route::Fast, RouteReason::TextLayer) if !is_plain => (Route::HiRes, RouteReason::TablesOrFigures),
+        read => read,
     };
+    let characters = content.glyphs.iter().filter(|glyph| !is_blank(glyph.ch)).count();
     cx.route(PageRoute {
         page_number: number,
         route,
+        reason,
+        characters: u32::try_from(characters).unwrap_or(u32::MAX),
+        unmapped: u32::try_from(content.unmapped).unwrap_or(u32::MAX),
+        call: None,
         ms: (content.ms * 10.0).round() / 10.0,
         confidence: content.recognised.as_ref().map(|said| said.confidence.round()),
         languages: content

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use docmill_model::limits::ParseLimits;
 use docmill_model::settings::{PartitionOptions, Strategy};
-use docmill_model::{Code, Document, Route, WarningCode};
+use docmill_model::{Code, Document, Route, RouteReason, WarningCode};
 use docmill_ocr::Ocr;
 use image::{DynamicImage, GrayImage, ImageFormat, Luma};
 
@@ -439,4 +439,25 @@ fn an_empty_or_tiny_picture_yields_no_text_and_no_fault() {
             "{width} x {height}"
         );
     }
+}
+
+/// Lines found in drawings may reach over the picture's edge.
+#[test]
+fn a_page_of_curves_is_read_without_fault() {
+    let curve = |n: u32| {
+        let (x, y) = (100 + 40 * (n % 8), 200 + 60 * (n / 8));
+        format!(
+            "{x} {y} m {} {} {} {} {} {y} c S\n",
+            x + 5,
+            y + 50,
+            x + 25,
+            y - 40,
+            x + 30
+        )
+    };
+    let curves: String = (0..64).map(curve).collect();
+    let file = PdfBuilder::new().page(&curves, "/MediaBox [0 0 420 842]").build();
+    let document = read(file.to_vec());
+    assert_eq!(document.routes[0].route, Route::OcrOnly);
+    assert_eq!(document.routes[0].reason, RouteReason::NoTextLayer);
 }

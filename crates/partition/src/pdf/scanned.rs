@@ -86,7 +86,8 @@ impl<'p> ScannedPdf<'p> {
                 }
             };
             content.ms = start.elapsed().as_secs_f64() * 1e3;
-            let need = need(&content, self.strategy);
+            let (need, reason) = need(&content, self.strategy);
+            content.reason = reason;
             let absent = if need == Need::Nothing {
                 None
             } else {
@@ -129,6 +130,7 @@ impl<'p> ScannedPdf<'p> {
             let ms = content.ms + read.as_ref().map_or(0.0, |read| read.ms);
             match read.map(|read| read.text) {
                 Some(Ok(text)) => {
+                    let reason = content.reason;
                     let mut recognised = scan::content(&text, (content.width, content.height), self.fonts);
                     if need == Need::Whole {
                         recognised.links = std::mem::take(&mut content.links);
@@ -136,6 +138,7 @@ impl<'p> ScannedPdf<'p> {
                     } else {
                         scan::merge(&mut content, recognised);
                     }
+                    content.reason = reason;
                 }
                 Some(Err(reason)) => content.not_recognised = Some(reason),
                 None => content.not_recognised = Some("there was nobody to read it".into()),

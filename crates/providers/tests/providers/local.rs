@@ -1,95 +1,21 @@
-//! Models run here. The tests make a tiny one; the library of ONNX Runtime is named by `ORT_DYLIB_PATH`
-//! (that of the Python package `onnxruntime` does).
+//! Models run here. The tests make a tiny one; `scripts/setup` brings the library of ONNX Runtime.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 use docmill_providers::{Provider, ProviderErrorKind, ProviderSettings, Providers, Purpose, embed_all};
-use serde_json::{Value, json};
+use docmill_testkit::{onnx, onnx_runtime, write_model as write};
+use serde_json::json;
 
 use crate::double::egress;
 
 const NAME: Provider = Provider::Local;
 
-/// A field of a protocol buffer that holds bytes.
-fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
-    assert!(bytes.len() < 16_384, "a length of two bytes");
-    let (low, high) = ((bytes.len() & 0x7f) as u8, (bytes.len() >> 7) as u8);
-    [&[number << 3 | 2, low | 0x80, high], bytes].concat()
-}
-
-/// A field of a protocol buffer that holds a small number.
-fn number(field: u8, value: u8) -> Vec<u8> {
-    vec![field << 3, value]
-}
-
-fn value(name: &str, kind: u8, dims: usize) -> Vec<u8> {
-    let dims: Vec<u8> = (0..dims)
-        .flat_map(|dim| field(1, &field(2, format!("{name}{dim}").as_bytes())))
-        .collect();
-    let tensor = [number(1, kind), field(2, &dims)].concat();
-    [field(1, name.as_bytes()), field(2, &field(1, &tensor))].concat()
-}
-
-/// An ONNX model that looks every token up in a table: padding, unknown, red, blue.
-fn onnx(third: &str) -> Vec<u8> {
-    let table: Vec<u8> = [9.0_f32, 9.0, 0.0, 1.0, 3.0, 4.0, 1.0, 0.0]
-        .iter()
-        .flat_map(|n| n.to_le_bytes())
-        .collect();
-    let table = [
-        number(1, 4),
-        number(1, 2),
-        number(2, 1),
-        field(8, b"table"),
-        field(9, &table),
-    ]
-    .concat();
-    let node = [
-        field(1, b"table"),
-        field(1, b"input_ids"),
-        field(2, b"last_hidden_state"),
-        field(4, b"Gather"),
-    ];
-    let graph = [
-        field(1, &node.concat()),
-        field(2, b"g"),
-        field(5, &table),
-        field(11, &value("input_ids", 7, 2)),
-        field(11, &value("attention_mask", 7, 2)),
-        field(11, &value(third, 7, 2)),
-        field(12, &value("last_hidden_state", 1, 3)),
-    ];
-    [
-        number(1, 8),
-        field(7, &graph.concat()),
-        field(8, &[field(1, b""), number(2, 13)].concat()),
-    ]
-    .concat()
-}
-
-fn write(models: &Path, name: &str, onnx: &[u8], files: &[(&str, Value)]) {
-    let directory = models.join(name);
-    fs::create_dir_all(directory.join("1_Pooling")).unwrap();
-    fs::write(directory.join("model.onnx"), onnx).unwrap();
-    let vocabulary = json!({"[PAD]": 0, "[UNK]": 1, "red": 2, "blue": 3});
-    let tokenizer = json!({
-        "version": "1.0", "added_tokens": [], "normalizer": null, "pre_tokenizer": {"type": "Whitespace"},
-        "post_processor": null, "decoder": null,
-        "truncation": {"direction": "Right", "max_length": 2, "strategy": "LongestFirst", "stride": 0},
-        "padding": null,
-        "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": "[UNK]"},
-    });
-    fs::write(directory.join("tokenizer.json"), tokenizer.to_string()).unwrap();
-    for (file, content) in files {
-        fs::write(directory.join(file), content.to_string()).unwrap();
-    }
-}
-
 fn providers(models: &Path) -> Providers {
     let settings = ProviderSettings {
         model_dir: Some(models.to_owned()),
+        runtime_library: Some(onnx_runtime()),
         ..ProviderSettings::default()
     };
     Providers::new(egress(), BTreeMap::from([(NAME, settings)]))

@@ -1,4 +1,5 @@
--- Nodes that call models: what was paid for is kept, counted and bounded. The same rules as in version 1.
+-- Nodes that call models: what was paid for is kept, counted and bounded; how pages were read. The same rules as in
+-- version 1.
 
 -- How far a file is whose chain calls models: the last node that is done, and what is needed to go on there.
 CREATE TABLE checkpoints (
@@ -77,3 +78,11 @@ CREATE TABLE spending (
     price        INTEGER NOT NULL, -- millionths
     PRIMARY KEY (workspace_id, month)
 ) STRICT;
+
+-- How the pages of a file were read. Apart from the file's row, which is read often: there may be thousands.
+CREATE TABLE page_routes (
+    file_id TEXT NOT NULL PRIMARY KEY,
+    job_id  TEXT NOT NULL,
+    routes  TEXT NOT NULL  -- JSON list, one object for each page
+) STRICT;
+CREATE INDEX page_routes_by_job ON page_routes (job_id);

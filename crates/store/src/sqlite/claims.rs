@@ -12,6 +12,7 @@ use sqlx::{Row, SqliteConnection};
 use super::deletion::forget_processed;
 use super::lifecycle::{admit, count_ended};
 use super::listings::give_all_back;
+use super::page_routes::keep_routes;
 use super::paid::drop_checkpoint;
 use super::rows::{count, id, input, json, parse_id, to_json};
 use super::{Slots, SqliteStore, naming};
@@ -379,10 +380,14 @@ async fn end_file(
     let Some(row) = row else { return Ok(None) };
     let job = id(&row, "job_id")?;
     if let FileOutcome::Succeeded {
-        outputs, content_hash, ..
+        outputs,
+        content_hash,
+        routes,
+        ..
     } = outcome
     {
         insert_outputs(db, lease.file, job, outputs).await?;
+        keep_routes(db, lease.file, job, routes).await?;
         drop_checkpoint(db, &lease.file.to_string()).await?;
         match row.try_get("action")? {
             Some("process") => remember(db, lease.file, content_hash.as_deref()).await?,

@@ -126,6 +126,7 @@ async fn delete(db: &mut SqliteConnection, job: JobId, budget: &mut u64) -> Resu
         "DELETE FROM checkpoint_outputs WHERE file_id IN (SELECT file_id FROM checkpoints WHERE job_id = $1)",
         "DELETE FROM checkpoints WHERE job_id = $1",
         "DELETE FROM file_costs WHERE job_id = $1",
+        "DELETE FROM page_routes WHERE job_id = $1",
         "DELETE FROM job_costs WHERE job_id = $1",
         "UPDATE events SET failed_files = NULL WHERE job_id = $1",
         "DELETE FROM listings WHERE job_id = $1",
@@ -173,6 +174,7 @@ async fn delete_part(db: &mut SqliteConnection, job: &str, budget: &mut u64) -> 
         concat!("DELETE FROM checkpoint_outputs WHERE file_id IN ", part!()),
         concat!("DELETE FROM checkpoints WHERE file_id IN ", part!()),
         concat!("DELETE FROM file_costs WHERE file_id IN ", part!()),
+        concat!("DELETE FROM page_routes WHERE file_id IN ", part!()),
         concat!("DELETE FROM job_files WHERE id IN ", part!()),
     ];
     let mut removed = 0;

@@ -1,10 +1,10 @@
 //! How jobs end, and the events that tell of it.
 
-use docmill_model::ids::JobId;
+use docmill_model::ids::{FileId, JobId};
 use docmill_model::job::JobStatus::{Completed, Failed, InProgress, Scheduled, Stopped};
 use docmill_model::job::{EventType, JobStatus, TaskState};
 use docmill_model::time::SECOND;
-use docmill_model::{Code, Warning, WarningCode};
+use docmill_model::{Code, PageCall, PageRoute, Route, RouteReason, Warning, WarningCode};
 
 use super::World;
 use super::world::{LEASE, NOW, failed, output_keys, retried, succeeded};
@@ -73,6 +73,63 @@ pub(crate) async fn many_reasons_are_cut(w: World) {
     assert!(message.ends_with("; and 2 more"), "{message}");
 }
 
+fn route(page_number: u32) -> PageRoute {
+    PageRoute {
+        page_number,
+        route: Route::Vlm,
+        reason: RouteReason::LowConfidence,
+        ms: 12.5,
+        characters: 7,
+        unmapped: 0,
+        confidence: None,
+        languages: Vec::new(),
+        call: Some(PageCall {
+            model: "openai/gpt-4o".into(),
+            calls: 1,
+            tokens_in: 1_000,
+            tokens_out: 200,
+            price: Some(4_500),
+            ..PageCall::default()
+        }),
+    }
+}
+
+pub(crate) async fn routes_of_pages_are_kept_and_go_with_the_job(w: World) {
+    let job = w.create(3).await;
+    let claims = w.claim(3).await;
+    for (claim, pages) in claims.iter().zip([3, 0, 5]) {
+        let outcome = FileOutcome::Succeeded {
+            outputs: output_keys(claim),
+            warnings: Vec::new(),
+            elements: 1,
+            pages: 9,
+            routes: (1..=pages).map(route).collect(),
+            content_hash: None,
+        };
+        w.finish(claim.lease, outcome).await;
+    }
+    let files: Vec<_> = claims.iter().map(|claim| claim.lease.file()).collect();
+    let told = async |workspace, files: &[FileId], max| {
+        let found = w.store.page_routes(workspace, job, files, max).await.unwrap();
+        found
+            .into_iter()
+            .map(|(file, routes)| (file, routes.len()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        told(w.workspace, &files, 100).await,
+        [(files[0], 3), (files[2], 5)],
+        "the second has no pages"
+    );
+    let backwards = [files[2], files[0]];
+    assert_eq!(told(w.workspace, &backwards, 6).await, [(files[2], 5), (files[0], 1)]);
+    assert_eq!(told(w.workspace, &backwards, 5).await, [(files[2], 5)]);
+    let other = w.another_workspace("other").await;
+    assert!(told(other, &files, 100).await.is_empty());
+    w.store.delete_job(w.workspace, job).await.unwrap();
+    assert!(told(w.workspace, &files, 100).await.is_empty());
+}
+
 pub(crate) async fn outcomes_are_kept(w: World) {
     let job = w.create(2).await;
     let claims = w.claim(2).await;
@@ -82,6 +139,7 @@ pub(crate) async fn outcomes_are_kept(w: World) {
         warnings: vec![warning.clone()],
         elements: 12,
         pages: 4,
+        routes: (1..=4).map(route).collect(),
         content_hash: None,
     };
     w.finish(claims[0].lease, outcome).await;
@@ -97,6 +155,8 @@ pub(crate) async fn outcomes_are_kept(w: World) {
         (files[0].started_at, files[0].ended_at),
         (Some(NOW), Some(NOW + SECOND))
     );
+    let kept = w.store.page_routes(w.workspace, job, &[files[0].id], 10).await.unwrap();
+    assert_eq!(kept, [(files[0].id, (1..=4).map(route).collect::<Vec<_>>())]);
     assert_eq!(files[1].state, TaskState::Failed);
     assert_eq!(files[1].error, Some((Code::AttemptsExhausted, "no text".into())));
     assert_eq!((files[1].elements, files[1].nodes_done), (None, 0));

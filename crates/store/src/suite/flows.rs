@@ -203,6 +203,7 @@ pub(crate) fn processed(claim: &Claim) -> FileOutcome {
         warnings: Vec::new(),
         elements: 3,
         pages: 2,
+        routes: Vec::new(),
         content_hash: Some(hash(&version.unwrap_or_default())),
     }
 }

@@ -57,7 +57,7 @@ macro_rules! store_suite {
                 live_leases_are_left_alone, a_boot_recovers_everything_running, a_clock_that_was_wrong_holds_nothing_up,
                 exhausted_attempts_fail_the_file_and_end_the_job, retry_returns_the_file;
             ending: a_job_ends_with_its_last_file, some_failures_complete_with_a_message,
-                all_failures_fail_with_the_reasons, many_reasons_are_cut, outcomes_are_kept,
+                all_failures_fail_with_the_reasons, many_reasons_are_cut, outcomes_are_kept, routes_of_pages_are_kept_and_go_with_the_job,
                 each_transition_has_one_event, events_after_a_sequence, stop_ends_what_has_not_ended,
                 stop_in_each_state, ended_jobs_never_change, finishing_a_stopped_file_is_refused;
             listing: jobs_newest_first, filters_and_limit, jobs_carry_files_and_outputs,

@@ -135,6 +135,7 @@ pub(crate) async fn success_ends_a_checkpoint_and_keeps_its_outputs(w: World) {
                 warnings,
                 elements,
                 pages,
+                routes,
                 content_hash,
                 ..
             } if !kept => FileOutcome::Succeeded {
@@ -142,6 +143,7 @@ pub(crate) async fn success_ends_a_checkpoint_and_keeps_its_outputs(w: World) {
                 warnings,
                 elements,
                 pages,
+                routes,
                 content_hash,
             },
             all => all,

@@ -323,6 +323,7 @@ pub(crate) async fn outputs_of_a_run_without_destinations_are_kept_and_deleted(w
             warnings: Vec::new(),
             elements: 1,
             pages: 1,
+            routes: Vec::new(),
             content_hash: Some(hash("1")),
         };
         w.finish(claim.lease, outcome).await;

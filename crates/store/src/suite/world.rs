@@ -237,6 +237,7 @@ pub(crate) fn succeeded(claim: &Claim) -> FileOutcome {
         warnings: Vec::new(),
         elements: 3,
         pages: 2,
+        routes: Vec::new(),
         content_hash: None,
     }
 }

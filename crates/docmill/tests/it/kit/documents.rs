@@ -14,21 +14,55 @@ pub(crate) fn html(title: &str, paragraphs: usize) -> Vec<u8> {
 
 /// A PDF with one line of Helvetica on each page.
 pub(crate) fn pdf(lines: &[&str]) -> Vec<u8> {
-    let mut objects = vec![String::from("<< /Type /Catalog /Pages 2 0 R >>")];
-    let kids: Vec<_> = (0..lines.len()).map(|page| format!("{} 0 R", 4 + page * 2)).collect();
-    objects.push(format!(
-        "<< /Type /Pages /Count {} /Kids [{}] >>",
-        lines.len(),
-        kids.join(" ")
-    ));
-    objects.push("<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>".into());
-    for (page, line) in lines.iter().enumerate() {
+    let pages: Vec<_> = lines.iter().map(|line| (595, line_of(line))).collect();
+    pdf_of(&pages)
+}
+
+/// What writes a line on a page.
+pub(crate) fn line_of(line: &str) -> String {
+    let escaped = line.replace('\\', "\\\\").replace('(', "\\(").replace(')', "\\)");
+    format!("BT /F1 12 Tf 72 720 Td ({escaped}) Tj ET")
+}
+
+/// What draws curves on a page, enough for letters, and no text.
+pub(crate) fn drawing() -> String {
+    let curve = |n: u32| {
+        let (x, y) = (100 + 40 * (n % 8), 200 + 60 * (n / 8));
+        format!(
+            "{x} {y} m {} {} {} {} {} {y} c S\n",
+            x + 5,
+            y + 50,
+            x + 25,
+            y - 40,
+            x + 30
+        )
+    };
+    (0..64).map(curve).collect()
+}
+
+/// A PDF of pages 842 points high: the width of each, and what draws it. `/F1` is Helvetica, `/F2` its bold,
+/// `/Chart` a picture of three bars.
+pub(crate) fn pdf_of(pages: &[(u32, String)]) -> Vec<u8> {
+    let kids: Vec<_> = (0..pages.len()).map(|page| format!("{} 0 R", 6 + page * 2)).collect();
+    let font = |name: &str| format!("<< /Type /Font /Subtype /Type1 /BaseFont /{name} /Encoding /WinAnsiEncoding >>");
+    let chart = chart();
+    let mut objects = vec![
+        String::from("<< /Type /Catalog /Pages 2 0 R >>"),
+        format!("<< /Type /Pages /Count {} /Kids [{}] >>", pages.len(), kids.join(" ")),
+        font("Helvetica"),
+        font("Helvetica-Bold"),
+        format!(
+            "<< /Type /XObject /Subtype /Image /Width {BARS} /Height {BARS} /ColorSpace /DeviceGray /BitsPerComponent 8 \
+             /Filter /ASCIIHexDecode /Length {} >>\nstream\n{chart}\nendstream",
+            chart.len()
+        ),
+    ];
+    for (page, (width, stream)) in pages.iter().enumerate() {
         objects.push(format!(
-            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Resources << /Font << /F1 3 0 R >> >> /Contents {} 0 R >>",
-            5 + page * 2
+            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 {width} 842] /Contents {} 0 R \
+             /Resources << /Font << /F1 3 0 R /F2 4 0 R >> /XObject << /Chart 5 0 R >> >> >>",
+            7 + page * 2
         ));
-        let escaped = line.replace('\\', "\\\\").replace('(', "\\(").replace(')', "\\)");
-        let stream = format!("BT /F1 12 Tf 72 720 Td ({escaped}) Tj ET");
         objects.push(format!("<< /Length {} >>\nstream\n{stream}\nendstream", stream.len()));
     }
     let mut file = String::from("%PDF-1.4\n");
@@ -47,6 +81,19 @@ pub(crate) fn pdf(lines: &[&str]) -> Vec<u8> {
         objects.len() + 1
     ));
     file.into_bytes()
+}
+
+/// Pixels to a side of the chart.
+const BARS: usize = 60;
+
+/// The chart's pixels in hexadecimal: three black bars on white, each taller than the one before.
+fn chart() -> String {
+    let is_bar = |row: usize, column: usize| column % 20 >= 6 && BARS - row < 15 * (1 + column / 20);
+    let mut pixels: String = (0..BARS * BARS)
+        .map(|at| if is_bar(at / BARS, at % BARS) { "00" } else { "ff" })
+        .collect();
+    pixels.push('>');
+    pixels
 }
 
 /// A CSV table of many rows.

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use docmill_testkit::{Asked, Double, Fields, Reply};
 use serde_json::{Value, json};
 
-use super::Server;
+use super::{Server, documents};
 
 /// The server's key for the double.
 pub(crate) const MODEL_KEY: &str = "sk-test-0123456789abcdefghij";
@@ -16,7 +18,7 @@ pub(crate) const MODEL_KEY: &str = "sk-test-0123456789abcdefghij";
 pub(crate) struct Chat {
     pub(crate) schema: String,
     pub(crate) prompt: String,
-    pub(crate) pictures: usize,
+    pub(crate) pictures: Vec<Vec<u8>>,
 }
 
 /// Reads a request for a chat completion; what is wrong with it, otherwise.
@@ -40,17 +42,26 @@ pub(crate) fn chat(asked: &Asked, key: &str) -> Result<Chat, String> {
     if system["role"] != "system" || !system["content"].is_string() || user["role"] != "user" {
         return Err(format!("who says what? {messages}"));
     }
-    let (mut prompt, mut pictures) = (String::new(), 0);
+    let (mut prompt, mut pictures) = (String::new(), Vec::new());
     let single = [json!({"type": "text", "text": user["content"]})];
     for part in user["content"].as_array().map_or(&single[..], Vec::as_slice) {
         match part["type"].as_str() {
             Some("text") => prompt.push_str(part["text"].as_str().ok_or("a text without text")?),
             Some("image_url") => {
                 let url = part["image_url"]["url"].as_str().unwrap_or_default();
-                if !url.starts_with("data:image/png;base64,iVBORw0KGgo") {
-                    return Err(format!("no picture: {url}"));
-                }
-                pictures += 1;
+                let base64 = ["data:image/png;base64,", "data:image/jpeg;base64,"]
+                    .iter()
+                    .find_map(|start| url.strip_prefix(start));
+                let picture = base64.and_then(|base64| STANDARD.decode(base64).ok());
+                let picture = picture.filter(|bytes| {
+                    let start: &[u8] = if url.contains("png") {
+                        b"\x89PNG\r\n\x1a\n"
+                    } else {
+                        b"\xff\xd8\xff"
+                    };
+                    bytes.starts_with(start)
+                });
+                pictures.push(picture.ok_or_else(|| format!("no picture: {url}"))?);
             }
             _ => return Err(format!("an unknown part: {part}")),
         }
@@ -103,7 +114,7 @@ pub(crate) fn completion(text: impl Into<String>) -> Reply {
 
 /// What a good model would say to each question.
 pub(crate) fn good_answer(chat: &Chat) -> Reply {
-    if chat.schema == "image_description" && chat.pictures != 1 {
+    if chat.schema == "image_description" && chat.pictures.len() != 1 {
         return Reply::status(400, "one picture was to be described");
     }
     completion(match chat.schema.as_str() {
@@ -240,6 +251,27 @@ pub(crate) fn report() -> Vec<u8> {
     ])
     .to_string()
     .into_bytes()
+}
+
+/// The same report as a PDF, whose table is ruled.
+pub(crate) fn report_pdf() -> Vec<u8> {
+    let mut page = String::from(
+        "BT /F2 22 Tf 72 760 Td (Report of the year) Tj ET BT /F1 11 Tf 72 730 Td (Ada works for ACME in Paris.) Tj ET \
+         q 200 0 0 200 72 500 cm /Chart Do Q\n",
+    );
+    for (row, cells) in [["Year", "Revenue"], ["2023", "1"], ["2024", "2"]].iter().enumerate() {
+        let y = 440 - 20 * row;
+        for (cell, x) in cells.iter().zip([76, 176]) {
+            page.push_str(&format!("BT /F1 11 Tf {x} {y} Td ({cell}) Tj ET\n"));
+        }
+    }
+    for y in [454, 434, 414, 394] {
+        page.push_str(&format!("72 {y} m 272 {y} l S\n"));
+    }
+    for x in [72, 172, 272] {
+        page.push_str(&format!("{x} 394 m {x} 454 l S\n"));
+    }
+    documents::pdf_of(&[(595, page)])
 }
 
 /// A page of so many paragraphs, all different.

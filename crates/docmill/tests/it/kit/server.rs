@@ -130,6 +130,13 @@ impl Server {
         String::from_utf8(stdout).expect("text")
     }
 
+    /// What `docmill doctor` says, whether all is well or not.
+    #[cfg_attr(feature = "local-models", allow(dead_code, reason = "for builds without"))]
+    pub(crate) fn diagnosis(&self) -> String {
+        let output = program(self.home.path(), &self.settings).arg("doctor").output();
+        String::from_utf8(output.expect("the program starts").stdout).expect("text")
+    }
+
     /// A second server on the same data: what it says and how it ends.
     pub(crate) fn second_server(&self) -> Output {
         program(self.home.path(), &self.settings)

@@ -43,7 +43,7 @@ fn vlm() -> Vec<Setting> {
             "allow_fast",
             Takes::Boolean,
             true,
-            "With `is_dynamic`: pages may go to the local text engine.",
+            "The local engine may read pages: with `is_dynamic` those it does justice, which has to be allowed; without, those the model fails at.",
         ),
         default(
             "provider",

@@ -14,7 +14,7 @@ use crate::filetype::FileType;
 const BYTES_PER_PIXEL: u64 = 16;
 
 /// The pictures of a file.
-pub(super) struct Frames {
+pub(in crate::pdf) struct Frames {
     bytes: Arc<Vec<u8>>,
     format: ImageFormat,
     max_pixels: u64,
@@ -31,7 +31,7 @@ struct Frame {
 
 impl Frames {
     /// Reads the headers.
-    pub(super) fn open(
+    pub(in crate::pdf) fn open(
         bytes: &Arc<Vec<u8>>,
         file_type: FileType,
         limits: &ParseLimits,
@@ -73,7 +73,7 @@ impl Frames {
         Ok(frames)
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::pdf) fn len(&self) -> usize {
         self.frames.len()
     }
 
@@ -107,7 +107,7 @@ impl Frames {
     }
 
     /// The pixels of a picture, turned as its metadata says; or why there are none, for people.
-    pub(super) fn decode(&self, index: usize) -> Result<DynamicImage, String> {
+    pub(in crate::pdf) fn decode(&self, index: usize) -> Result<DynamicImage, String> {
         let frame = self.frames.get(index).ok_or("there is no such picture")?;
         let decoded = catch_unwind(AssertUnwindSafe(|| {
             let bytes = self.with_directory(frame.directory);

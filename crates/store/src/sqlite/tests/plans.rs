@@ -30,6 +30,7 @@ use crate::sqlite::keys::{PRINCIPAL_BY_HASH, PRINCIPAL_BY_KEY};
 use crate::sqlite::lifecycle::{NEXT_WAITING, STOP_READY, STOP_RUNNING};
 use crate::sqlite::listed_pages::{ADD_FILES, NOTE_SEEN, NOTE_UNCHANGED, REMOVED};
 use crate::sqlite::listings::{BACKLOG, CLAIM_LISTINGS, HELD};
+use crate::sqlite::page_routes::PAGE_ROUTES;
 use crate::sqlite::paid::{
     ANSWERS, CHECKPOINT, CHECKPOINT_OUTPUTS, DROP_BLOBS, EVICT, FILE_COSTS, FORGET, JOB_COSTS, SPENT, TOUCH, UNUSED,
 };
@@ -116,6 +117,7 @@ async fn hot_statements_use_indexes() {
         DROP_BLOBS,
         JOB_COSTS,
         FILE_COSTS,
+        PAGE_ROUTES,
         SPENT,
     ];
     for sql in lists.chain(others) {

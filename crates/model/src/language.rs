@@ -2,8 +2,8 @@
 
 mod codes;
 
+use crate::{Element, ElementType};
 use codes::{normalise, wire_code};
-use docmill_model::{Element, ElementType};
 
 /// Pieces of a document that are looked at, and bytes of each: detection costs about 0.1 ms a piece.
 const PIECES: usize = 6;
@@ -22,7 +22,7 @@ const DEFAULT: &str = "eng";
 /// Samples from the whole document are judged first. When they agree, every element gets that
 /// language; when not, every element is judged by itself, and those that leave doubt get the most
 /// frequent language.
-pub(crate) fn assign(elements: &mut [Element], given: &[String]) {
+pub fn assign(elements: &mut [Element], given: &[String]) {
     let given = normalise(given);
     if !given.is_empty() {
         set(elements, &given);
