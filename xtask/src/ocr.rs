@@ -13,10 +13,10 @@ use crate::pdf::find_files;
 
 /// Rounds counted; the median is taken.
 const ROUNDS: usize = 5;
-/// Resolution of pages drawn from PDFs, in dots per inch.
-const DPI: f32 = 200.0;
+/// Longest side of pages drawn from PDFs, in pixels: that of A4 at 200 dots per inch.
+const LONG_SIDE: u32 = 2_339;
 /// Pages of one file, and of all.
-const PAGES_PER_FILE: usize = 2;
+const PAGES_PER_FILE: u32 = 2;
 const MAX_PAGES: usize = 16;
 
 /// Measures pages of the scans in a folder; without one, or when it holds none, pages of the PDFs there are drawn.
@@ -155,14 +155,14 @@ fn draw(file: &Path, input: &Input, target: &Path, found: &mut Vec<PathBuf>) {
             .into_owned()
     };
     let stem = format!("{}-{}", name(file.parent()), name(Some(&file.with_extension(""))));
-    let drawn = draw_pages(input, None, &ParseLimits::default(), DPI, &mut |index, picture| {
+    let wanted = (PAGES_PER_FILE, LONG_SIDE);
+    let drawn = draw_pages(input, None, &ParseLimits::default(), wanted, &mut |index, picture| {
         let path = target.join(format!("{stem}-{}.png", index + 1));
         if let Some(picture) = picture
             && std::fs::write(&path, picture.png()).is_ok()
         {
             found.push(path);
         }
-        index + 1 < PAGES_PER_FILE
     });
     if let Err(error) = drawn {
         eprintln!("{}: {error}", file.display());

@@ -15,11 +15,11 @@ use serde_json::Value;
 
 use crate::{Input, PartitionError, draw_pages};
 
-/// Resolution of the pictures, in dots per inch, and their quality.
-const DPI: f32 = 110.0;
+/// Longest side of the pictures, in pixels, and their quality.
+const LONG_SIDE: u32 = 1_300;
 const QUALITY: u8 = 75;
 /// Pages shown.
-const MAX_PAGES: usize = 200;
+const MAX_PAGES: u32 = 200;
 /// Characters of an element's text that are shown.
 const MAX_TEXT: usize = 400;
 
@@ -68,25 +68,26 @@ pub fn inspect(
     let mut html = String::new();
     head(&mut html, name, document);
     let mut shown = 0;
+    let password = options.password.as_deref();
     draw_pages(
         input,
-        options.password.as_deref(),
+        password,
         limits,
-        DPI,
+        (MAX_PAGES, LONG_SIDE),
         &mut |index, picture| {
-            if shown == MAX_PAGES {
-                let _ = write!(html, "<p>Further pages are not shown.</p>");
-                return false;
-            }
             shown += 1;
-            let number = options
-                .starting_page_number
-                .saturating_add(u32::try_from(index).unwrap_or(u32::MAX));
-            let picture = picture.map(|picture| (picture.size(), picture.jpeg(QUALITY)));
-            page(&mut html, document, number, picture);
-            true
+            let number = options.starting_page_number.saturating_add(index);
+            page(
+                &mut html,
+                document,
+                number,
+                picture.map(|picture| picture.jpeg(QUALITY)),
+            );
         },
     )?;
+    if document.pages.len() > MAX_PAGES as usize {
+        html.push_str("<p>Further pages are not shown.</p>");
+    }
     html.push_str("</body></html>\n");
     Ok((shown > 0).then_some(html))
 }
@@ -115,7 +116,7 @@ fn head(html: &mut String, name: &str, document: &Document) {
 }
 
 /// A page: its picture with the boxes over it, and the list of its elements.
-fn page(html: &mut String, document: &Document, number: u32, picture: Option<((u32, u32), Vec<u8>)>) {
+fn page(html: &mut String, document: &Document, number: u32, picture: Option<Vec<u8>>) {
     let elements: Vec<(usize, &Element)> = document
         .elements
         .iter()
@@ -131,13 +132,10 @@ fn page(html: &mut String, document: &Document, number: u32, picture: Option<((u
     let size = elements
         .iter()
         .find_map(|(_, element)| element.metadata.coordinates.as_ref());
-    let drawn = picture
-        .as_ref()
-        .map_or((612.0, 792.0), |((w, h), _)| (f64::from(*w), f64::from(*h)));
-    let (width, height) = size.map_or(drawn, |place| (place.layout_width, place.layout_height));
+    let (width, height) = size.map_or((612.0, 792.0), |place| (place.layout_width, place.layout_height));
     html.push_str("<div class=\"page\"><div class=\"sheet\">");
     match &picture {
-        Some((_, jpeg)) => {
+        Some(jpeg) => {
             let _ = write!(
                 html,
                 "<img alt=\"\" src=\"data:image/jpeg;base64,{}\">",

@@ -37,11 +37,10 @@ use docmill_model::{Document, Element, ElementType, Warning, WarningCode};
 
 pub use context::{Progress, Recognition, Tools};
 pub use detect::detect;
-pub use draw::{Drawing, DrawnPage, draw};
+pub use draw::{Drawing, DrawnPage, PagePicture, draw, draw_pages};
 pub use error::PartitionError;
 pub use filetype::FileType;
 pub use inspect::inspect;
-pub use pdf::draw::PagePicture;
 
 use context::Context;
 
@@ -59,22 +58,6 @@ pub struct Input {
 /// For measurements: reads a PDF's text with positions, without laying it out; pages and bytes of text.
 pub fn read_pdf_text(bytes: &Arc<Vec<u8>>) -> Result<(usize, usize), PartitionError> {
     pdf::read_text(bytes)
-}
-
-/// Draws the pages of a PDF, or shows the pictures of a file of such, one after the other, at `dpi` dots per
-/// inch or fewer: each is handed to `each` with its index, from 0, `None` when it can't be drawn, until that
-/// answers `false`. Other formats have no pages to draw.
-///
-/// # Errors
-/// The file can't be opened.
-pub fn draw_pages(
-    input: &Input,
-    password: Option<&str>,
-    limits: &ParseLimits,
-    dpi: f32,
-    each: &mut dyn FnMut(usize, Option<PagePicture>) -> bool,
-) -> Result<(), PartitionError> {
-    pdf::draw::pages(&input.bytes, detect(input)?, password, limits, dpi, each)
 }
 
 /// Partitions one file.

@@ -21,7 +21,6 @@ mod continued;
 mod crops;
 mod device;
 mod document;
-pub(crate) mod draw;
 mod edges;
 mod engine;
 mod figures;
@@ -79,7 +78,6 @@ use docmill_model::{Warning, WarningCode};
 use image::DynamicImage;
 
 use crate::context::Context;
-use crate::draw::LONG_SIDE;
 use crate::error::PartitionError;
 use crate::filetype::FileType;
 use engine::PageSource;
@@ -122,12 +120,13 @@ pub(crate) fn partition_picture(
 /// Takes drawn pages: position from 0 and picture, or why there is none.
 pub(crate) type TakePage<'t> = dyn FnMut(u32, Result<DynamicImage, String>) + 't;
 
-/// Draws pages of a PDF as large as models look at them; how many there are.
+/// Draws pages of a PDF, so many pixels long or somewhat less; how many pages there are.
 pub(crate) fn draw(
     bytes: &Arc<Vec<u8>>,
     password: Option<&str>,
     limits: &ParseLimits,
     pages: &[u32],
+    long_side: u32,
     take: &mut TakePage<'_>,
 ) -> Result<u32, PartitionError> {
     if bytes.is_empty() {
@@ -136,7 +135,7 @@ pub(crate) fn draw(
     let pdf = hayro::open(bytes, password)?.pdf;
     let total = checked_count(pdf.pages().len(), limits)?;
     for &index in pages.iter().filter(|index| **index < total) {
-        let drawn = render::for_models(&pdf, index as usize, LONG_SIDE);
+        let drawn = render::long_side(&pdf, index as usize, long_side);
         take(index, drawn.map(Into::into).ok_or_else(|| "it cannot be drawn".into()));
     }
     Ok(total)

@@ -6,10 +6,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use docmill_model::RouteReason;
-use docmill_model::limits::ParseLimits;
 use docmill_model::metadata::Coordinates;
 use docmill_ocr::Gray;
-use image::RgbImage;
 use serde_json::Value;
 
 use super::crops;
@@ -68,35 +66,6 @@ pub(super) fn partition(bytes: &Arc<Vec<u8>>, file_type: FileType, cx: &mut Cont
         frames.decode(index).ok().map(|image| image.to_rgb8())
     });
     Ok(())
-}
-
-/// The pictures of a file, to look at.
-pub(super) struct Pictures(Frames);
-
-impl Pictures {
-    pub(super) fn open(
-        bytes: &Arc<Vec<u8>>,
-        file_type: FileType,
-        limits: &ParseLimits,
-    ) -> Result<Self, PartitionError> {
-        Frames::open(bytes, file_type, limits).map(Self)
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// A picture as it is, or reduced to the resolution that it is taken to have.
-    pub(super) fn colour(&self, index: usize, dpi: f32) -> Option<RgbImage> {
-        let size = self.0.size(index)?;
-        let image = self.0.decode(index).ok()?;
-        let factor = dpi / self::dpi(size);
-        if factor >= 1.0 {
-            return Some(image.to_rgb8());
-        }
-        let side = |side: u32| ((side as f32 * factor) as u32).max(1);
-        Some(image.thumbnail_exact(side(size.0), side(size.1)).to_rgb8())
-    }
 }
 
 /// Gives coordinates in pixels of the picture instead of points of the sheet.

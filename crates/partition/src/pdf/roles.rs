@@ -190,15 +190,12 @@ fn judge_by_what_follows(blocks: &[&Block], evidence: &mut [Evidence], body: Bod
 /// one, and there is room on both sides.
 fn stands_apart(above: Option<&&Block>, block: &Block, next: &Block) -> bool {
     let ended = |above: &&Block| {
-        let room = block.bbox[1] - above.bbox[3];
         above.table.is_some()
             || above.text.ends_with(['.', '!', '?', ':', '。', '！', '？'])
             || above.size > LARGER * block.size
-            // On the page before, or in the column before.
-            || room < -block.size
     };
     let room = next.bbox[1] - block.bbox[3];
-    above.is_none_or(ended)
+    above.is_some_and(ended)
         && next.lines >= 2
         && next
             .text
