@@ -28,6 +28,8 @@ pub(crate) enum What {
     Models,
     /// PDF text with positions against the plain text of pypdfium2, page by page on one thread.
     Pdf,
+    /// Scans and pictures against the recogniser's own command line, `tesseract`.
+    Ocr,
 }
 
 /// Runs the measurements named, or all.
@@ -52,6 +54,7 @@ pub(crate) fn run(what: &[What], pdfs: Option<&Path>, python: &Path) -> Result<(
             What::Bucket => runtime.block_on(crate::runs::bucket(&binary))?,
             What::Models => runtime.block_on(crate::models::embedding(&binary))?,
             What::Pdf => crate::pdf::compare(pdfs, python)?,
+            What::Ocr => crate::ocr::compare(&binary, pdfs)?,
         }
     }
     Ok(())

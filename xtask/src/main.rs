@@ -2,6 +2,7 @@
 
 mod bench;
 mod models;
+mod ocr;
 mod pdf;
 mod runs;
 mod server;
@@ -25,7 +26,7 @@ enum Task {
         /// What to measure; everything when none is named.
         #[arg(value_enum)]
         what: Vec<bench::What>,
-        /// Folder searched for the PDFs to measure with; the examples by default.
+        /// Folder searched for the PDFs, scans and pictures to measure with; the examples by default.
         #[arg(long, value_name = "DIR")]
         pdfs: Option<PathBuf>,
         /// A Python that has the peer `pypdfium2`.

@@ -50,7 +50,7 @@ for _ in sys.stdin:
 pub(crate) fn compare(folder: Option<&Path>, python: &Path) -> Result<(), Failure> {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
     let mut files = Vec::new();
-    find_pdfs(folder.unwrap_or(&examples), &mut files)?;
+    find_files(folder.unwrap_or(&examples), &["pdf"], &mut files)?;
     files.sort();
     let mut inputs: Vec<(PathBuf, Arc<Vec<u8>>)> = Vec::new();
     for file in files {
@@ -134,15 +134,14 @@ fn timed(work: impl FnOnce() -> Result<(), docmill_partition::PartitionError>) -
     Ok(start.elapsed().as_secs_f64())
 }
 
-fn find_pdfs(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
+/// The files of a folder, and of those in it, that have one of the extensions.
+pub(crate) fn find_files(folder: &Path, extensions: &[&str], found: &mut Vec<PathBuf>) -> std::io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
+        let extension = path.extension().map(|extension| extension.to_ascii_lowercase());
         if path.is_dir() {
-            find_pdfs(&path, found)?;
-        } else if path
-            .extension()
-            .is_some_and(|extension| extension.eq_ignore_ascii_case("pdf"))
-        {
+            find_files(&path, extensions, found)?;
+        } else if extension.is_some_and(|extension| extensions.iter().any(|known| extension == *known)) {
             found.push(path);
         }
     }

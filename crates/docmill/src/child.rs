@@ -56,6 +56,7 @@ fn work(request: Request, frames: &mut FrameWriter, ocr: Option<&Result<Ocr, Str
     let mut warnings = Vec::new();
     let mut routes = Vec::new();
     let mut pages = 0;
+    let mut inspection = None;
     for (index, node) in (0u32..).zip(task.chain.nodes()) {
         match &node.work {
             // A vision model, if one takes part, is asked by the parent.
@@ -70,6 +71,10 @@ fn work(request: Request, frames: &mut FrameWriter, ocr: Option<&Result<Ocr, Str
                     );
                 })
                 .map_err(|error| failed(&error))?;
+                if task.inspect {
+                    inspection = docmill_partition::inspect(&input, &document, options, &task.limits)
+                        .map_err(|error| internal(format!("the file could not be opened again: {error}")))?;
+                }
                 elements = document.elements;
                 pages = document.pages.len() as u64;
                 warnings.extend(document.warnings);
@@ -101,6 +106,10 @@ fn work(request: Request, frames: &mut FrameWriter, ocr: Option<&Result<Ocr, Str
             }
         }
         frames.output(index, &json(&elements));
+    }
+    if task.inspect {
+        let nodes = u32::try_from(task.chain.nodes().len()).unwrap_or(u32::MAX);
+        frames.output(nodes, &json(&inspection));
     }
     Ok(TaskDone {
         warnings,

@@ -25,6 +25,10 @@ pub struct TaskRequest {
     /// What every element carries as `metadata.data_source`, for a file from a source.
     #[serde(default)]
     pub data_source: Option<serde_json::Value>,
+    /// Whether a page of HTML that shows what was found is to be sent behind the outputs of the nodes, as a
+    /// JSON string, or `null` for a file without pages.
+    #[serde(default)]
+    pub inspect: bool,
     /// Instead of running the chain, draws these pages (positions from 0, ascending): each output is the PNG of one
     /// of them, in their order, empty where the page can't be drawn. Pages that are not there are left out.
     #[serde(default)]

@@ -31,6 +31,8 @@ pub struct RunOutput {
     pub pages: u64,
     /// How each page was read.
     pub routes: Vec<PageRoute>,
+    /// What was found, shown on the pages, as a JSON string or `null`: when that was asked for.
+    pub inspection: Option<Bytes>,
     /// MIME type of the file, where pages were drawn.
     pub filetype: Option<String>,
     /// What the child process used.
@@ -159,7 +161,9 @@ fn run_once(sandbox: &Sandbox, work: &Work, ocr: bool) -> Result<Option<RunOutpu
     }
     let request = serde_json::to_vec(&work.request).map_err(|error| failed(Code::Internal, error))?;
     let pictures = work.request.draw.as_ref().map(Vec::len);
-    let most = pictures.unwrap_or(work.request.chain.nodes().len());
+    let inspect = work.request.inspect && pictures.is_none();
+    let nodes = work.request.chain.nodes().len();
+    let most = pictures.unwrap_or(nodes + usize::from(inspect));
     let is_valid = if pictures.is_some() { is_picture } else { is_json };
     let mut outputs: Vec<Bytes> = Vec::new();
     let mut verdict: Option<Result<TaskDone, RunFailure>> = None;
@@ -183,7 +187,7 @@ fn run_once(sandbox: &Sandbox, work: &Work, ocr: bool) -> Result<Option<RunOutpu
         Frame::Output { index, bytes } => {
             if index as usize == outputs.len() && outputs.len() < most && is_valid(&bytes) {
                 outputs.push(bytes.into());
-                seen.nodes_done += 1;
+                seen.nodes_done = (seen.nodes_done + 1).min(nodes as u32);
                 (work.progress)(seen);
             } else {
                 verdict = Some(Err(invalid("an output out of turn or of another kind")));
@@ -220,6 +224,7 @@ fn run_once(sandbox: &Sandbox, work: &Work, ocr: bool) -> Result<Option<RunOutpu
     }
     match verdict {
         Some(Ok(done)) if outputs.len() == most || pictures.is_some() => Ok(Some(RunOutput {
+            inspection: if inspect { outputs.pop() } else { None },
             outputs,
             warnings: done.warnings,
             elements: done.elements,

@@ -19,6 +19,8 @@
 //! A page's text depends on the picture, the languages asked for and the installed models only, not on
 //! the pages read before or on the number of readers at work.
 
+mod bullets;
+mod ink;
 mod languages;
 mod measure;
 mod models;

@@ -1,5 +1,6 @@
 //! Size and weight of the type of words, measured in the picture.
 
+use crate::ink::{Ink, runs};
 use crate::raster::Gray;
 
 /// Shares of the font size that common typefaces agree on.
@@ -76,6 +77,111 @@ pub(crate) fn stroke(page: &Gray, [x0, y0, x1, y1]: [i32; 4], threshold: u8) -> 
     if outline < 1.0 { 0.0 } else { 2.5 * area / outline }
 }
 
+/// Heights of pieces of ink, in pixels, that letters may have.
+const LETTERS: std::ops::RangeInclusive<usize> = 3..=60;
+/// Fewer letters say nothing of the type of a page.
+const FEW: usize = 60;
+/// The middle height of a page's letters as a share of the font size: most have no part above or below.
+const MIDDLE: f32 = 0.52;
+
+/// The usual font size of a page, in pixels, by the pieces of ink on it, before anything has been read;
+/// `None` when there are too few.
+pub(crate) fn type_size(page: &Gray, threshold: u8) -> Option<f32> {
+    let mut heights = letter_heights(&Ink::rows(page, threshold));
+    if heights.len() < FEW {
+        return None;
+    }
+    let middle = heights.len() / 2;
+    Some(*heights.select_nth_unstable(middle).1 as f32 / MIDDLE)
+}
+
+/// A piece of ink while its rows are gathered.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    /// The piece it has been joined to, or itself.
+    parent: usize,
+    top: usize,
+    bottom: usize,
+    left: usize,
+    right: usize,
+}
+
+/// Heights of the pieces of ink that are shaped like letters.
+fn letter_heights(ink: &Ink) -> Vec<usize> {
+    let mut pieces: Vec<Piece> = Vec::new();
+    let mut above: Vec<(usize, usize, usize)> = Vec::new();
+    let mut here: Vec<(usize, usize, usize)> = Vec::new();
+    for y in 0..ink.count() {
+        here.clear();
+        let mut first = 0;
+        for (left, right) in runs(ink.line(y)) {
+            while above.get(first).is_some_and(|(_, end, _)| *end < left) {
+                first += 1;
+            }
+            let mut own = None;
+            for (_, _, piece) in above.iter().skip(first).take_while(|(start, ..)| *start <= right) {
+                let root = root(&mut pieces, *piece);
+                own = Some(own.map_or(root, |own| join(&mut pieces, own, root)));
+            }
+            let own = own.unwrap_or(pieces.len());
+            match pieces.get_mut(own) {
+                Some(piece) => {
+                    piece.bottom = y;
+                    (piece.left, piece.right) = (piece.left.min(left), piece.right.max(right));
+                }
+                None => pieces.push(Piece {
+                    parent: own,
+                    top: y,
+                    bottom: y,
+                    left,
+                    right,
+                }),
+            }
+            here.push((left, right, own));
+        }
+        std::mem::swap(&mut above, &mut here);
+    }
+    let whole = pieces
+        .iter()
+        .enumerate()
+        .filter(|(index, piece)| piece.parent == *index);
+    whole
+        .map(|(_, piece)| (piece.bottom + 1 - piece.top, piece.right - piece.left))
+        .filter(|(height, width)| LETTERS.contains(height) && *width <= 3 * height && *height <= 6 * width)
+        .map(|(height, _)| height)
+        .collect()
+}
+
+/// The piece that a piece has been joined to in the end.
+fn root(pieces: &mut [Piece], mut index: usize) -> usize {
+    while let Some(parent) = pieces.get(index).map(|piece| piece.parent)
+        && parent != index
+    {
+        // Halves the way for the next time.
+        let next = pieces.get(parent).map_or(parent, |piece| piece.parent);
+        if let Some(piece) = pieces.get_mut(index) {
+            piece.parent = next;
+        }
+        index = next;
+    }
+    index
+}
+
+/// Joins two pieces into the older one.
+fn join(pieces: &mut [Piece], a: usize, b: usize) -> usize {
+    let (old, new) = (a.min(b), a.max(b));
+    if let Some(gone) = pieces.get_mut(new).filter(|_| old != new) {
+        gone.parent = old;
+        let gone = *gone;
+        if let Some(piece) = pieces.get_mut(old) {
+            piece.top = piece.top.min(gone.top);
+            piece.bottom = piece.bottom.max(gone.bottom);
+            (piece.left, piece.right) = (piece.left.min(gone.left), piece.right.max(gone.right));
+        }
+    }
+    old
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -96,6 +202,31 @@ mod tests {
                 size(text, top, bottom)
             );
         }
+    }
+
+    #[test]
+    fn the_size_of_type_shows_before_it_is_read() {
+        // Rings, some of them with a stem, 8 pixels high without it, and a frame around all.
+        let mut page = Gray::new(400, 200, Vec::new()).unwrap();
+        let mut fill = |x: std::ops::Range<usize>, y: std::ops::Range<usize>| {
+            for row in y {
+                x.clone().for_each(|column| page.set(column, row, 0));
+            }
+        };
+        fill(2..398, 2..4);
+        fill(2..4, 2..198);
+        for (index, (x, y)) in (10..380)
+            .step_by(12)
+            .flat_map(|x| (20..180).step_by(25).map(move |y| (x, y)))
+            .enumerate()
+        {
+            fill(x..x + 2, y + if index % 4 == 0 { 0 } else { 4 }..y + 12);
+            fill(x + 6..x + 8, y + 4..y + 12);
+            fill(x..x + 8, y + 10..y + 12);
+        }
+        let size = type_size(&page, 128).unwrap();
+        assert!((size - 8.0 / MIDDLE).abs() < 0.1, "{size}");
+        assert_eq!(type_size(&Gray::new(300, 300, Vec::new()).unwrap(), 128), None);
     }
 
     #[test]

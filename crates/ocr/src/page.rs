@@ -1,5 +1,6 @@
 //! The words of a page, put into one form: noise dropped, size by line, weight.
 
+use crate::bullets;
 use crate::measure::{font_size, is_square, stroke};
 use crate::reading::{PageText, Paragraph, Reading, Sheet, Word};
 use crate::tesseract::Found;
@@ -9,6 +10,9 @@ const NOISE: f32 = 12.0;
 const SHORT_NOISE: f32 = 35.0;
 /// Strokes this many times as thick, by size, as is usual on the page are bold.
 const BOLD: f32 = 1.25;
+/// Half of the words of a bold line are heavier than the first, and three quarters than the second.
+const LINE_BOLD: f32 = 1.11;
+const HEAVIER: f32 = 1.05;
 
 /// Gathers what was read on a page, in pixels of the page as given.
 pub(crate) fn page_text(sheet: &Sheet, reading: Reading) -> PageText {
@@ -26,7 +30,9 @@ pub(crate) fn page_text(sheet: &Sheet, reading: Reading) -> PageText {
     };
     let mut weights = Vec::new();
     let mut line = 0;
-    for found in lines(&reading.paragraphs) {
+    let mut found = lines(&reading.paragraphs);
+    bullets::mark(&sheet.picture, sheet.threshold, &mut found);
+    for found in found {
         let size = line_size(&found);
         if size <= 0.0 {
             continue;
@@ -47,11 +53,33 @@ pub(crate) fn page_text(sheet: &Sheet, reading: Reading) -> PageText {
         }
         line += 1;
     }
-    let usual = usual_weight(&weights);
-    for (word, (weight, _)) in text.words.iter_mut().zip(&weights) {
-        word.bold = usual > 0.0 && *weight > BOLD * usual;
-    }
+    set_bold(&mut text.words, &weights);
     text
+}
+
+/// Finds what is set in bold: words by themselves where they are much heavier than usual, and lines whose
+/// words are all somewhat heavier, as scans blur the difference.
+fn set_bold(words: &mut [Word], weights: &[(f32, usize)]) {
+    let usual = usual_weight(weights);
+    if usual <= 0.0 {
+        return;
+    }
+    let mut weights = weights.iter().map(|(weight, _)| weight / usual);
+    for line in words.chunk_by_mut(|a, b| a.line == b.line) {
+        let mut telling = Vec::new();
+        for (word, weight) in line.iter_mut().zip(&mut weights) {
+            word.bold = weight > BOLD;
+            // Figures and single letters measure heavier than words of the same type.
+            if word.text.chars().filter(|ch| ch.is_alphabetic()).count() >= 3 {
+                telling.push(weight);
+            }
+        }
+        telling.sort_by(f32::total_cmp);
+        let at = |share: usize| telling.get(telling.len() * share / 4).copied().unwrap_or(0.0);
+        if telling.len() >= 3 && at(2) > LINE_BOLD && at(1) > HEAVIER {
+            line.iter_mut().for_each(|word| word.bold = true);
+        }
+    }
 }
 
 /// The micro sign, which models know as the Greek letter that looks like it, as that letter in Greek words.
@@ -97,7 +125,7 @@ fn is_noise(word: &Found) -> bool {
 }
 
 /// Median font size of a line's words, by characters.
-fn line_size(words: &[Found]) -> f32 {
+pub(crate) fn line_size(words: &[Found]) -> f32 {
     let mut sizes: Vec<(f32, usize)> = words
         .iter()
         .map(|word| {
@@ -149,4 +177,40 @@ fn languages(paragraphs: &[Paragraph]) -> Vec<String> {
         .filter(|(count, _)| *count > 0)
         .map(|(_, name)| name.to_owned())
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: u32, texts: &[&str]) -> Vec<Word> {
+        texts
+            .iter()
+            .map(|text| Word {
+                text: (*text).to_owned(),
+                confidence: 90.0,
+                bbox: [0.0; 4],
+                baseline: 0.0,
+                size: 20.0,
+                bold: false,
+                spaced: true,
+                line,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn lines_are_bold_as_a_whole_or_word_by_word() {
+        let mut all = words(0, &["Terms", "and", "conditions"]);
+        all.extend(words(1, &["one", "heavy", "word", "12"]));
+        all.extend(words(2, &["plain", "words", "in", "plenty"]));
+        let mut weights = [1.13, 1.12, 1.16, 1.0, 1.4, 1.02, 1.2, 1.0, 1.01, 0.98, 1.0].map(|weight| (weight, 10));
+        weights[10].1 = 100;
+        set_bold(&mut all, &weights);
+        let bold: Vec<bool> = all.iter().map(|word| word.bold).collect();
+        let plain = [false; 4];
+        assert_eq!(bold[..3], [true; 3]);
+        assert_eq!(bold[3..7], [false, true, false, false]);
+        assert_eq!(bold[7..], plain);
+    }
 }

@@ -104,19 +104,47 @@ impl Gray {
     /// corners that come into view are white.
     #[must_use]
     pub(crate) fn rotated(&self, angle: f32) -> Self {
-        let (sin, cos) = angle.sin_cos();
-        let (cx, cy) = (self.width as f32 / 2.0, self.height as f32 / 2.0);
+        // Steps in the source, as whole numbers of 65536ths: pixels are too many for fractions.
+        let fixed = |value: f64| (value * 65536.0).round() as i64;
+        let (sin, cos) = f64::from(angle).sin_cos();
+        let (across, down) = (fixed(cos), fixed(-sin));
+        let (cx, cy) = (self.width as f64 / 2.0, self.height as f64 / 2.0);
         let mut out = self.same_size(self.width, self.height);
         for (y, row) in out.pixels.chunks_exact_mut(self.width.max(1)).enumerate() {
-            let dy = y as f32 - cy;
-            for (x, pixel) in row.iter_mut().enumerate() {
-                let dx = x as f32 - cx;
-                // Where the pixel comes from.
-                let (sx, sy) = (cos * dx + sin * dy + cx, cos * dy - sin * dx + cy);
-                *pixel = self.between(sx, sy);
+            let dy = y as f64 - cy;
+            // Where the row's first pixel comes from.
+            let mut sx = fixed(sin * dy - cos * cx + cx);
+            let mut sy = fixed(cos * dy + sin * cx + cy);
+            for pixel in row {
+                *pixel = self.at_fixed(sx, sy);
+                sx += across;
+                sy += down;
             }
         }
         out
+    }
+
+    /// The value between four pixels, at a place in 65536ths of a pixel.
+    fn at_fixed(&self, x: i64, y: i64) -> u8 {
+        let (Ok(x0), Ok(y0)) = (usize::try_from(x >> 16), usize::try_from(y >> 16)) else {
+            return 255;
+        };
+        if x0 + 1 >= self.width || y0 + 1 >= self.height {
+            return 255;
+        }
+        let at = y0 * self.width + x0;
+        let pair = |at: usize| match self.pixels.get(at..at + 2) {
+            Some(&[left, right]) => (u32::from(left), u32::from(right)),
+            _ => (255, 255),
+        };
+        let ((a, b), (c, d)) = (pair(at), pair(at + self.width));
+        if a & b & c & d == 255 {
+            return 255;
+        }
+        let (fx, fy) = ((x >> 8) as u32 & 255, (y >> 8) as u32 & 255);
+        let upper = a * (256 - fx) + b * fx;
+        let lower = c * (256 - fx) + d * fx;
+        ((upper * (256 - fy) + lower * fy) >> 16) as u8
     }
 
     /// The value between four pixels.
@@ -259,6 +287,25 @@ impl Gray {
         self
     }
 
+    /// Takes the grain off the paper: what is nearly white becomes white, and the greys below it are
+    /// stretched, so that letters keep their soft edges. `threshold` parts ink from paper.
+    pub(crate) fn whiten(&mut self, threshold: u8) {
+        let threshold = u32::from(threshold);
+        // White from here on, and as it was up to there.
+        let (white, knee) = (255 - (255 - threshold) / 3, 255 - (255 - threshold) * 2 / 3);
+        let mut map = [0u8; 256];
+        for (slot, value) in map.iter_mut().zip(0u32..) {
+            let stretched = match value.checked_sub(knee) {
+                Some(above) => knee + above * (255 - knee) / (white - knee).max(1),
+                None => value,
+            };
+            *slot = stretched.min(255) as u8;
+        }
+        for pixel in &mut self.pixels {
+            *pixel = map.get(usize::from(*pixel)).copied().unwrap_or(*pixel);
+        }
+    }
+
     /// Divides by the brightness of the paper, interpolated between the middles of tiles.
     fn divide(&mut self, paper: &[u8], across: usize, down: usize, tile: usize) {
         let at = |tx: usize, ty: usize| {
@@ -269,19 +316,33 @@ impl Gray {
             // Pictures and dark fields are not paper.
             f32::from(value.max(90))
         };
-        let width = self.width.max(1);
-        for (y, row) in self.pixels.chunks_exact_mut(width).enumerate() {
+        // By how much pixels grow, in 65536ths: within a tile between the middles of its neighbours.
+        let mut growth = vec![0i32; across];
+        for (y, row) in self.pixels.chunks_exact_mut(self.width.max(1)).enumerate() {
             let fy = ((y as f32 + 0.5) / tile as f32 - 0.5).max(0.0);
             let (ty, fy) = (fy as usize, fy.fract());
-            for (x, pixel) in row.iter_mut().enumerate() {
-                let fx = ((x as f32 + 0.5) / tile as f32 - 0.5).max(0.0);
-                let (tx, fx) = (fx as usize, fx.fract());
-                let upper = at(tx, ty) * (1.0 - fx) + at(tx + 1, ty) * fx;
-                let lower = at(tx, ty + 1) * (1.0 - fx) + at(tx + 1, ty + 1) * fx;
-                let white = upper * (1.0 - fy) + lower * fy;
-                *pixel = (f32::from(*pixel) * 250.0 / white).min(255.0) as u8;
+            for (tx, slot) in growth.iter_mut().enumerate() {
+                let white = at(tx, ty) * (1.0 - fy) + at(tx, ty + 1) * fy;
+                *slot = (250.0 * 65536.0 / white) as i32;
+            }
+            let (first, rest) = row.split_at_mut((tile / 2).min(row.len()));
+            let ends = growth.iter().zip(growth.iter().skip(1).chain(growth.last()));
+            let edge = growth.first().copied().unwrap_or(65536);
+            grow(first, edge, edge, tile);
+            for (part, (left, right)) in rest.chunks_mut(tile).zip(ends) {
+                grow(part, *left, *right, tile);
             }
         }
+    }
+}
+
+/// Multiplies pixels by what goes from `left` to `right`, in 65536ths, over the length of a tile.
+fn grow(pixels: &mut [u8], left: i32, right: i32, tile: usize) {
+    let step = (right - left) / tile as i32;
+    let mut by = left + step / 2;
+    for pixel in pixels {
+        *pixel = ((i32::from(*pixel) * by) >> 16).clamp(0, 255) as u8;
+        by += step;
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::languages;
-use crate::measure::font_size;
+use crate::measure::{font_size, type_size};
 use crate::models::{Models, OSD};
 use crate::page::page_text;
 use crate::raster::{Gray, TooLarge};
@@ -22,6 +22,10 @@ const MIN_ANGLE: f32 = 0.0012;
 /// Type smaller than this, in pixels, is enlarged, to the size after it.
 const SMALL_TYPE: f32 = 17.0;
 const GOOD_TYPE: f32 = 32.0;
+/// How much it is enlarged at most.
+const MOST_ENLARGED: f32 = 3.0;
+/// Pages of so many pixels may hold small type.
+const SMALL_PAGE: usize = 1_800_000;
 /// Recognisers kept by one reader.
 const MAX_ENGINES: usize = 10;
 /// Pictures smaller than this to a side hold no text.
@@ -273,19 +277,29 @@ impl Reader {
         known: Option<Lie>,
         lead: &str,
     ) -> Result<PageText, OcrError> {
-        let mut sheet = prepare(page, dpi, quarters, known, 1.0)?;
+        let enlarged = |size: f32| (GOOD_TYPE / size).min(MOST_ENLARGED);
+        // Seen beforehand, small type takes one reading, else two.
+        let small = (page.width() * page.height() <= SMALL_PAGE)
+            .then(|| type_size(page, page.threshold()))
+            .flatten()
+            .filter(|size| *size < SMALL_TYPE);
+        // Too large a picture is read as it is.
+        let mut sheet = match small.map(|size| prepare(page, dpi, quarters, known, enlarged(size))) {
+            Some(Ok(larger)) => larger,
+            _ => prepare(page, dpi, quarters, known, 1.0)?,
+        };
         let mut reading = self.read_sheet(&sheet, lead)?;
         let size = usual_size(&reading);
-        if size > 0.0 && size < SMALL_TYPE {
-            let scale = (GOOD_TYPE / size).min(3.0);
-            // Too large a picture is read as it is.
-            if let Ok(larger) = prepare(page, dpi, quarters, known, scale) {
-                let again = self.read_sheet(&larger, lead)?;
-                if again.confidence() + 1.0 >= reading.confidence() {
-                    (sheet, reading) = (larger, again);
-                } else {
-                    self.forget_page();
-                }
+        if sheet.scale == 1.0
+            && size > 0.0
+            && size < SMALL_TYPE
+            && let Ok(larger) = prepare(page, dpi, quarters, known, enlarged(size))
+        {
+            let again = self.read_sheet(&larger, lead)?;
+            if again.confidence() + 1.0 >= reading.confidence() {
+                (sheet, reading) = (larger, again);
+            } else {
+                self.forget_page();
             }
         }
         let reading = self.settle(&sheet, reading)?;
@@ -368,6 +382,11 @@ impl Reader {
         }
     }
 
+    /// Whether the caller named the languages.
+    pub(crate) fn named(&self) -> bool {
+        self.named
+    }
+
     pub(crate) fn candidates(&self) -> &[String] {
         &self.candidates
     }
@@ -385,16 +404,16 @@ impl Reader {
 
 /// Makes a page upright, straight and free of rules. `known` is how the page lies when `quarters` is 0.
 fn prepare(page: &Gray, dpi: f32, quarters: u8, known: Option<Lie>, scale: f32) -> Result<Sheet, OcrError> {
-    let mut picture = if quarters == 0 {
-        page.clone()
+    let turned = (quarters != 0).then(|| page.turned(quarters));
+    let upright = turned.as_ref().unwrap_or(page);
+    let threshold = upright.threshold();
+    let angle = known.unwrap_or_else(|| lie(upright, threshold)).angle;
+    let mut picture = if angle.abs() > MIN_ANGLE {
+        upright.rotated(-angle)
     } else {
-        page.turned(quarters)
+        upright.clone()
     };
-    let threshold = picture.threshold();
-    let angle = known.unwrap_or_else(|| lie(&picture, threshold)).angle;
-    if angle.abs() > MIN_ANGLE {
-        picture = picture.rotated(-angle);
-    }
+    picture.whiten(threshold);
     let rules = take_rules(&mut picture, threshold, dpi);
     if scale != 1.0 {
         picture = picture.scaled(scale)?;

@@ -1,6 +1,7 @@
 //! Ruling lines of a scan: found as long runs of ink, and taken out of the picture so that they are not
 //! read as letters.
 
+use crate::ink::{self, Ink};
 use crate::raster::Gray;
 
 /// Shortest line, in inches.
@@ -54,8 +55,9 @@ struct Bar {
 
 /// Finds the lines of a straight page and whitens them.
 pub(crate) fn take_rules(page: &mut Gray, threshold: u8, dpi: f32) -> Vec<Ruling> {
-    let across = bars(&runs(page, threshold, dpi, false), dpi);
-    let down = bars(&runs(page, threshold, dpi, true), dpi);
+    let ink = Ink::rows(page, threshold);
+    let across = bars(&runs(&ink, dpi), dpi);
+    let down = bars(&runs(&ink.transposed(), dpi), dpi);
     let reach = dpi * 0.04;
     let long = |bar: &Bar| (bar.to - bar.from) as f32 >= MIN_ALONE * dpi;
     let meets = |a: &Bar, others: &[Bar]| {
@@ -100,63 +102,35 @@ pub(crate) fn take_rules(page: &mut Gray, threshold: u8, dpi: f32) -> Vec<Ruling
     rules
 }
 
-/// Long runs of ink along rows, or along columns. Ink of the neighbouring rows counts, as a line that is
-/// not quite straight steps from row to row.
-fn runs(page: &Gray, threshold: u8, dpi: f32, vertical: bool) -> Vec<Run> {
-    let (length, count) = if vertical {
-        (page.height(), page.width())
-    } else {
-        (page.width(), page.height())
-    };
+/// Long runs of ink along lines. Ink of the neighbouring lines counts, as a rule that is not quite straight
+/// steps from one to the next.
+fn runs(ink: &Ink, dpi: f32) -> Vec<Run> {
     let least = (MIN_LENGTH * dpi) as usize;
-    let gap = (GAP * dpi) as usize;
-    let mut runs = Vec::new();
-    let mut ink = [vec![false; length], vec![false; length], vec![false; length]];
-    let fill = |line: &mut Vec<bool>, at: usize| {
-        for (along, slot) in line.iter_mut().enumerate() {
-            let value = if vertical {
-                page.get(at, along)
-            } else {
-                page.get(along, at)
-            };
-            *slot = at < count && value <= threshold;
-        }
-    };
-    let [_, middle, below] = &mut ink;
-    fill(middle, 0);
-    fill(below, 1);
-    for at in 0..count {
-        let [above, middle, below] = &ink;
-        let mut start: Option<(usize, usize)> = None;
-        for (along, ((a, b), c)) in above.iter().zip(middle).zip(below).enumerate() {
-            let black = *a || *b || *c;
-            start = match start {
-                Some((from, _)) if black => Some((from, along + 1)),
-                Some((from, to)) if along - to >= gap.max(1) => {
-                    push(&mut runs, Run { at, from, to }, least);
-                    None
+    let gap = ((GAP * dpi) as usize).max(1);
+    let mut found = Vec::new();
+    let mut words = Vec::new();
+    for at in 0..ink.count() {
+        ink.thickened(at, &mut words);
+        let mut open: Option<Run> = None;
+        for (from, to) in ink::runs(&words) {
+            open = match open {
+                Some(run) if from - run.to <= gap => Some(Run { to, ..run }),
+                other => {
+                    push(&mut found, other, least);
+                    Some(Run { at, from, to })
                 }
-                None if black => Some((along, along + 1)),
-                other => other,
             };
         }
-        if let Some((from, to)) = start {
-            push(&mut runs, Run { at, from, to }, least);
-        }
-        if runs.len() >= MAX_RUNS {
+        push(&mut found, open, least);
+        if found.len() >= MAX_RUNS {
             break;
         }
-        ink.rotate_left(1);
-        let [.., below] = &mut ink;
-        fill(below, at + 2);
     }
-    runs
+    found
 }
 
-fn push(runs: &mut Vec<Run>, run: Run, least: usize) {
-    if run.to - run.from >= least {
-        runs.push(run);
-    }
+fn push(runs: &mut Vec<Run>, run: Option<Run>, least: usize) {
+    runs.extend(run.filter(|run| run.to - run.from >= least));
 }
 
 /// Gathers runs of neighbouring rows to lines, and drops what is too thick to be one.

@@ -8,6 +8,10 @@ use crate::tesseract::{Found, Segmentation};
 
 /// Confidence from which a paragraph is taken to be in the script it was read in.
 const SETTLED: f32 = 80.0;
+/// Confidence from which a paragraph is taken to be in the script it was read in, when any language might
+/// be: letters of another script read at 20 to 42, print that is hard to read mostly at 50 and more. Trying
+/// costs: the models of nine scripts take as long to load as half a page to read.
+const SAME_SCRIPT: f32 = 50.0;
 /// How much better another language must do.
 const BETTER: f32 = 5.0;
 /// How much better than another that came first: those of more readers do.
@@ -23,7 +27,7 @@ const TELLING_PAGE: usize = 120;
 const MAX_TRIED: usize = 24;
 /// Paragraphs in a row that kept their language, after which no more are tried.
 const MAX_KEPT: usize = 2;
-/// Letters and digits of a paragraph worth trying on a page that is mostly clear.
+/// Letters of a paragraph worth trying on a page that is mostly clear.
 const WORTH_TRYING: usize = 12;
 /// Share of a page's characters that are unclear for the page to be read again as a whole.
 const MOSTLY: f32 = 0.9;
@@ -42,16 +46,16 @@ impl Reader {
             }
         }
         // Numbers and single words of an otherwise clear page are just hard to read.
-        let least = if reading.confidence() >= SETTLED {
-            WORTH_TRYING
+        let (worth, least): (fn(&[Found]) -> usize, usize) = if reading.confidence() >= SETTLED {
+            (letters, WORTH_TRYING)
         } else {
-            2
+            (signs, 2)
         };
         let (mut tried, mut kept) = (0, 0);
         // Languages found on the page, the latest first: the next paragraph is likely in one of them.
         let mut known: Vec<String> = Vec::new();
         for paragraph in &mut reading.paragraphs {
-            let unclear = confidence(paragraph.words.iter()) < SETTLED && signs(&paragraph.words) >= least;
+            let unclear = self.is_unclear(paragraph) && worth(&paragraph.words) >= least;
             if unclear && tried < MAX_TRIED && kept < MAX_KEPT {
                 tried += 1;
                 match self.best_language(sheet, paragraph, &known)? {
@@ -71,13 +75,19 @@ impl Reader {
         Ok(reading)
     }
 
+    /// Whether a paragraph may be in another language than it was read in, to be found by trying.
+    fn is_unclear(&self, paragraph: &Paragraph) -> bool {
+        let settled = if self.named() { SETTLED } else { SAME_SCRIPT };
+        confidence(paragraph.words.iter()) < settled
+    }
+
     /// A language the whole page had better be read in.
     fn leading(&mut self, sheet: &Sheet, reading: &Reading) -> Result<Option<String>, OcrError> {
         let Some(first) = reading.paragraphs.first() else {
             return Ok(None);
         };
         let all: f32 = reading.words().map(|word| word.text.chars().count() as f32).sum();
-        let is_unclear = |paragraph: &&Paragraph| confidence(paragraph.words.iter()) < SETTLED;
+        let is_unclear = |paragraph: &&Paragraph| self.is_unclear(paragraph);
         let unclear: f32 = reading
             .paragraphs
             .iter()

@@ -13,6 +13,7 @@
 use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_void};
 use std::sync::Arc;
 
+use crate::measure::is_square;
 use crate::models::Unavailable;
 use crate::raster::Gray;
 
@@ -271,15 +272,26 @@ impl Engine {
             return found;
         }
         let iterator = Iterator { raw, functions };
-        // What is left of the text of the line, which has the spaces.
-        let mut rest = String::new();
+        // Where the line begins, and what is left of its text, which has the spaces.
+        let mut line = 0;
+        let mut rest: Option<String> = None;
         loop {
             match iterator.word() {
                 Some(mut word) => {
                     if word.begins_line {
-                        rest = iterator.text(LEVEL_LINE).unwrap_or_default();
+                        line = found.words.len();
+                        rest = None;
                     }
-                    word.spaced = spaced(&mut rest, &word.text);
+                    // Asking for a line's text takes a walk from the top of the page: only lines without
+                    // spaces between words are worth it.
+                    if rest.is_none() && word.text.chars().any(is_unspaced) {
+                        let mut text = iterator.text(LEVEL_LINE).unwrap_or_default();
+                        for earlier in found.words.iter_mut().skip(line) {
+                            earlier.spaced = spaced(&mut text, &earlier.text);
+                        }
+                        rest = Some(text);
+                    }
+                    word.spaced = rest.as_mut().is_none_or(|rest| spaced(rest, &word.text));
                     found.words.push(word);
                 }
                 None => found.pictures.extend(iterator.picture()),
@@ -321,6 +333,12 @@ impl Drop for Engine {
         // SAFETY: the handle is deleted once and not used afterwards.
         unsafe { (self.library.functions.delete)(self.handle) };
     }
+}
+
+/// Letters of scripts that set no spaces between words.
+fn is_unspaced(ch: char) -> bool {
+    is_square(ch)
+        || matches!(ch, '\u{3000}'..='\u{303F}' | '\u{FF00}'..='\u{FFEF}' | '\u{0E00}'..='\u{0EFF}' | '\u{1000}'..='\u{109F}' | '\u{1780}'..='\u{17FF}')
 }
 
 /// Takes a word off the start of a line's text; whether a space stood before it.

@@ -53,6 +53,9 @@ fn main() {
                 infer_table_structure: true,
                 // The corpus holds the text of slides alone.
                 include_slide_notes: false,
+                languages: std::env::var("LANGS")
+                    .map(|l| l.split(',').map(str::to_owned).collect())
+                    .unwrap_or_default(),
                 ..Default::default()
             },
             &ParseLimits::default(),

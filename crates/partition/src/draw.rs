@@ -4,6 +4,7 @@ use std::io::Cursor;
 
 use docmill_model::limits::ParseLimits;
 use docmill_model::settings::PartitionOptions;
+use image::codecs::jpeg::JpegEncoder;
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use image::{DynamicImage, GrayImage, Rgb, RgbImage, RgbaImage, imageops};
 
@@ -36,6 +37,57 @@ pub struct Drawing {
     pub pages: Option<u32>,
 }
 
+/// A page as it looks.
+#[derive(Clone, Debug)]
+pub struct PagePicture(DynamicImage);
+
+impl PagePicture {
+    /// As a PNG file; empty when it can't be encoded.
+    pub fn png(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let done = self.0.write_with_encoder(PngEncoder::new(&mut bytes));
+        done.map(|()| bytes).unwrap_or_default()
+    }
+
+    /// As a JPEG file of a quality of 1 to 100; empty when it can't be encoded.
+    pub fn jpeg(&self, quality: u8) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let encoder = JpegEncoder::new_with_quality(&mut bytes, quality);
+        let done = self.0.to_rgb8().write_with_encoder(encoder);
+        done.map(|()| bytes).unwrap_or_default()
+    }
+}
+
+/// Draws the first `most` pages of a PDF or picture, `long_side` pixels long or somewhat less, and hands each
+/// to `put` with its position from 0: `None` for one that can't be drawn. Other formats have no pages to draw.
+///
+/// # Errors
+/// As [`draw`].
+pub fn draw_pages(
+    input: &Input,
+    password: Option<&str>,
+    limits: &ParseLimits,
+    (most, long_side): (u32, u32),
+    put: &mut dyn FnMut(u32, Option<PagePicture>),
+) -> Result<(), PartitionError> {
+    let file_type = detect(input)?;
+    let pages: Vec<u32> = (0..most).collect();
+    if file_type == FileType::Pdf {
+        let mut take = |index, image: Result<DynamicImage, String>| put(index, image.ok().map(PagePicture));
+        pdf::draw(&input.bytes, password, limits, &pages, long_side, &mut take)?;
+    } else if file_type.is_picture() {
+        let mut take = |index, image: Result<DynamicImage, String>| {
+            let reduced = image.ok().map(|image| match image.width().max(image.height()) {
+                side if side <= long_side => image,
+                _ => image.thumbnail(long_side, long_side),
+            });
+            put(index, reduced.map(PagePicture));
+        };
+        pdf::draw_pictures(&input.bytes, file_type, limits, &pages, &mut take)?;
+    }
+    Ok(())
+}
+
 /// Draws pages of a PDF or of a picture, of which a TIFF file may have several. Pages that are not there are
 /// left out. Equal files give equal pictures.
 ///
@@ -59,6 +111,7 @@ pub fn draw(
             options.password.as_deref(),
             limits,
             pages,
+            LONG_SIDE,
             &mut each,
         )?),
         FileType::Png | FileType::Jpeg | FileType::Tiff | FileType::Bmp | FileType::Webp | FileType::Gif => {

@@ -16,6 +16,7 @@ mod email;
 mod error;
 mod filetype;
 mod html;
+mod inspect;
 mod json;
 mod markdown;
 mod ooxml;
@@ -37,9 +38,10 @@ use docmill_model::{Document, Element, ElementType, Warning, WarningCode};
 
 pub use context::{Progress, Recognition, Tools};
 pub use detect::detect;
-pub use draw::{Drawing, DrawnPage, draw};
+pub use draw::{Drawing, DrawnPage, PagePicture, draw, draw_pages};
 pub use error::PartitionError;
 pub use filetype::FileType;
+pub use inspect::inspect;
 
 use context::Context;
 

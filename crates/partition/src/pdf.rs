@@ -72,6 +72,7 @@ mod text_tests;
 mod visibility;
 #[cfg(test)]
 mod visibility_tests;
+mod words;
 
 use std::sync::Arc;
 
@@ -80,7 +81,6 @@ use docmill_model::{Warning, WarningCode};
 use image::DynamicImage;
 
 use crate::context::Context;
-use crate::draw::LONG_SIDE;
 use crate::error::PartitionError;
 use crate::filetype::FileType;
 use engine::PageSource;
@@ -105,6 +105,12 @@ pub(crate) fn partition(bytes: &Arc<Vec<u8>>, cx: &mut Context) -> Result<(), Pa
     Ok(())
 }
 
+/// A file of one page of 400 by 600 points.
+#[cfg(test)]
+pub(crate) fn one_page(content: &str) -> Arc<Vec<u8>> {
+    testing::PdfBuilder::new().page(content, "").build()
+}
+
 /// Partitions a picture, or a TIFF file of several, as a document of scanned pages.
 pub(crate) fn partition_picture(
     bytes: &Arc<Vec<u8>>,
@@ -117,12 +123,13 @@ pub(crate) fn partition_picture(
 /// Takes drawn pages: position from 0 and picture, or why there is none.
 pub(crate) type TakePage<'t> = dyn FnMut(u32, Result<DynamicImage, String>) + 't;
 
-/// Draws pages of a PDF as large as models look at them; how many there are.
+/// Draws pages of a PDF, so many pixels long or somewhat less; how many pages there are.
 pub(crate) fn draw(
     bytes: &Arc<Vec<u8>>,
     password: Option<&str>,
     limits: &ParseLimits,
     pages: &[u32],
+    long_side: u32,
     take: &mut TakePage<'_>,
 ) -> Result<u32, PartitionError> {
     if bytes.is_empty() {
@@ -131,7 +138,7 @@ pub(crate) fn draw(
     let pdf = hayro::open(bytes, password)?.pdf;
     let total = checked_count(pdf.pages().len(), limits)?;
     for &index in pages.iter().filter(|index| **index < total) {
-        let drawn = render::for_models(&pdf, index as usize, LONG_SIDE);
+        let drawn = render::long_side(&pdf, index as usize, long_side);
         take(index, drawn.map(Into::into).ok_or_else(|| "it cannot be drawn".into()));
     }
     Ok(total)

@@ -41,12 +41,19 @@ pub(crate) struct Args {
     /// Keep the coordinates of elements.
     #[arg(long)]
     coordinates: bool,
+    /// Languages of scans and pictures, as ISO 639 codes; found among the installed ones when none is named.
+    #[arg(long, value_name = "CODE", value_delimiter = ',')]
+    languages: Vec<String>,
     /// Password of encrypted documents.
     #[arg(long, env = "DOCMILL_PASSWORD", hide_env_values = true)]
     password: Option<String>,
     /// Write one file per input into this folder instead of printing.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Write into this folder, for each PDF or picture, a page of HTML that shows what was found: the pages with
+    /// the boxes of elements and table cells, types and reading order. Keeps the coordinates.
+    #[arg(long, value_name = "DIR")]
+    inspect: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -70,7 +77,7 @@ enum ChunkArg {
 pub(crate) fn run(args: Args, config: &Config) -> Result<ExitCode, Failure> {
     let chain = chain(&args)?;
     let runner = setup::runner(config, setup::sandbox(config)?)?;
-    if let Some(folder) = &args.out {
+    for folder in args.out.iter().chain(&args.inspect) {
         std::fs::create_dir_all(folder).map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -88,7 +95,8 @@ fn chain(args: &Args) -> Result<NodeChain, Failure> {
     let mut nodes = vec![json!({
         "name": "partition", "type": "partition", "subtype": "unstructured_api",
         "settings": {"strategy": word(&args.strategy), "infer_table_structure": true,
-                     "coordinates": args.coordinates, "password": args.password}
+                     "coordinates": args.coordinates || args.inspect.is_some(), "password": args.password,
+                     "languages": args.languages}
     })];
     if let Some(chunk) = &args.chunk {
         nodes.push(json!({
@@ -139,9 +147,10 @@ async fn partition_all(args: &Args, config: &Config, chain: &NodeChain, runner: 
             && let Some(path) = next.next()
         {
             let (path, chain, config, runner) = (path.clone(), chain.clone(), config.clone(), runner.clone());
+            let inspect = args.inspect.is_some();
             waiting.push_back((
                 path.clone(),
-                tokio::spawn(async move { partition_one(&path, chain, &config, &runner).await }),
+                tokio::spawn(async move { partition_one(&path, chain, inspect, &config, &runner).await }),
             ));
         }
         let Some((path, task)) = waiting.pop_front() else { break };
@@ -151,6 +160,9 @@ async fn partition_all(args: &Args, config: &Config, chain: &NodeChain, runner: 
                     bar.suspend(|| eprintln!("warning: {}: {}", path.display(), warning.message));
                 }
                 bar.suspend(|| printer.print(&path, &output))?;
+                if let Some(folder) = &args.inspect {
+                    bar.suspend(|| printer.show(folder, &path, &output))?;
+                }
             }
             Err(reason) => {
                 failed += 1;
@@ -164,7 +176,13 @@ async fn partition_all(args: &Args, config: &Config, chain: &NodeChain, runner: 
     Ok(failed)
 }
 
-async fn partition_one(path: &Path, chain: NodeChain, config: &Config, runner: &Runner) -> Result<RunOutput, String> {
+async fn partition_one(
+    path: &Path,
+    chain: NodeChain,
+    inspect: bool,
+    config: &Config,
+    runner: &Runner,
+) -> Result<RunOutput, String> {
     let bytes = tokio::fs::read(path).await.map_err(|error| error.to_string())?;
     let modified = std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -181,6 +199,7 @@ async fn partition_one(path: &Path, chain: NodeChain, config: &Config, runner: &
         }),
         file_directory: folder.map(|folder| folder.to_string_lossy().into_owned()),
         data_source: None,
+        inspect,
         draw: None,
     };
     match runner.run(request, bytes.into(), Default::default(), |_| {}).await {
@@ -227,7 +246,7 @@ impl<'a> Printer<'a> {
         let elements: Vec<Element> = serde_json::from_slice(last)?;
         let text = render(&elements, self.args.output)?;
         if let Some(folder) = &self.args.out {
-            let target = self.free_name(folder, path);
+            let target = self.free_name(folder, path, self.args.output.extension());
             return std::fs::write(&target, text)
                 .map_err(|error| format!("cannot write {}: {error}", target.display()).into());
         }
@@ -240,6 +259,20 @@ impl<'a> Printer<'a> {
         Ok(())
     }
 
+    /// Writes the page that shows what was found.
+    fn show(&mut self, folder: &Path, path: &Path, output: &RunOutput) -> Result<(), Failure> {
+        let html: Option<String> = match &output.inspection {
+            Some(inspection) => serde_json::from_slice(inspection)?,
+            None => None,
+        };
+        let Some(html) = html else {
+            eprintln!("warning: {}: its format has no pages to show", path.display());
+            return Ok(());
+        };
+        let target = self.free_name(folder, path, "html");
+        std::fs::write(&target, html).map_err(|error| format!("cannot write {}: {error}", target.display()).into())
+    }
+
     fn finish(self) -> Result<(), Failure> {
         if self.many && self.args.output == Format::Json && self.args.out.is_none() {
             println!("{}", if self.printed == 0 { "[]" } else { "]" });
@@ -248,12 +281,11 @@ impl<'a> Printer<'a> {
     }
 
     /// `name.ext.json`; a second file of the same name gets a number, so that none is overwritten.
-    fn free_name(&mut self, folder: &Path, path: &Path) -> PathBuf {
+    fn free_name(&mut self, folder: &Path, path: &Path, extension: &str) -> PathBuf {
         let name = path
             .file_name()
             .map(|name| name.to_string_lossy().into_owned())
             .unwrap_or_default();
-        let extension = self.args.output.extension();
         let mut target = folder.join(format!("{name}.{extension}"));
         let mut number = 2;
         while !self.names.insert(target.clone()) {

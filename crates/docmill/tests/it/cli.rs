@@ -108,3 +108,19 @@ fn chunks_know_where_they_came_from_without_coordinates_being_asked_for() {
         ids
     );
 }
+
+#[test]
+fn what_was_found_can_be_looked_at() {
+    let folder = tempfile::tempdir().expect("a directory");
+    std::fs::write(folder.path().join("b.pdf"), pdf(&["beta & gamma", "delta"])).expect("written");
+    std::fs::write(folder.path().join("a.html"), html("alpha", 1)).expect("written");
+    let output = partition(folder.path(), &["b.pdf", "a.html", "--inspect", "shown"], &[]);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(parsed(&output)[0][1]["text"], "delta");
+    let shown = std::fs::read_to_string(folder.path().join("shown/b.pdf.html")).expect("written");
+    assert_eq!(shown.matches("<img ").count(), 2, "a picture of each page");
+    assert!(shown.contains("beta &amp; gamma</li>") && shown.contains("<svg viewBox="));
+    assert!(!folder.path().join("shown/a.html.html").exists());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("a.html: its format has no pages"), "{said}");
+}

@@ -91,6 +91,7 @@ impl LocalChain {
         let read = partition.read().await?;
         let (content, bytes) = read.content.write().await?;
         let output = RunOutput {
+            inspection: None,
             outputs: vec![bytes],
             warnings: read.warnings,
             elements: content.elements(),

@@ -220,6 +220,7 @@ fn runner() -> Runner {
             "folder": request.file_directory, "data_source": request.data_source,
         }]);
         Ok(RunOutput {
+            inspection: None,
             routes: Vec::new(),
             outputs: vec![Bytes::from(element.to_string()); request.chain.nodes().len()],
             warnings: Vec::new(),

@@ -144,6 +144,7 @@ pub(super) fn request(claim: &Claim, chain: NodeChain, limits: &ParseLimits) -> 
         last_modified: None,
         file_directory: None,
         data_source: None,
+        inspect: false,
         draw: None,
     }
 }
@@ -175,6 +176,7 @@ impl TaskRequest {
             file_directory: folder.filter(|folder| !folder.is_empty()).map(str::to_owned),
             draw: None,
             data_source: Some(with_date_processed(&object.data_source)),
+            inspect: false,
         }
     }
 }

@@ -22,6 +22,7 @@ use super::roles::{Body, BodyCount, Role, roles};
 use super::segment::{Segment, segments};
 use super::table::{Cell, Table};
 use super::tagged::tagged_tables;
+use super::words::{self, PageWords};
 use crate::context::Context;
 use crate::error::PartitionError;
 
@@ -37,6 +38,8 @@ struct Page {
     figures: Vec<Figure>,
     /// See [`PageContent::angle`].
     angle: f32,
+    /// What was recognised on it.
+    words: PageWords,
 }
 
 pub(super) fn partition(source: &mut dyn PageSource, cx: &mut Context) -> Result<(), PartitionError> {
@@ -122,7 +125,7 @@ fn body(blocks: &[&Block], everything: BodyCount) -> Body {
 /// Reads one page, reports it as done and says what is wrong with it.
 fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
     let number = cx.options.starting_page_number.saturating_add(index as u32);
-    let content = source.read_page(index).unwrap_or_else(|reason| {
+    let mut content = source.read_page(index).unwrap_or_else(|reason| {
         cx.warn(Warning::on_page(
             WarningCode::PartUnreadable,
             number,
@@ -160,6 +163,13 @@ fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
             _ => figures(&content),
         },
         angle: content.angle,
+        words: PageWords::new(
+            content
+                .recognised
+                .as_mut()
+                .map(|said| std::mem::take(&mut said.words))
+                .unwrap_or_default(),
+        ),
     };
     if let Some((frame, segments)) = page.parts.first_mut()
         && frame.direction != Direction::Oblique
@@ -280,9 +290,12 @@ fn emit(
         Furniture::Footer => ElementType::Footer,
         Furniture::PageNumber => ElementType::PageNumber,
     };
+    let coordinates = cx.options.coordinates;
     let furniture_element = |item: &FurnitureLine| {
         let mut element = element(page, &frame, kind(item), &item.line.text, item.line.bbox);
-        element.metadata.links = links_in(&page.links, &[frame.unmap(item.line.bbox)], &element.text);
+        let bbox = frame.unmap(item.line.bbox);
+        element.metadata.links = links_in(&page.links, &[bbox], &element.text);
+        note_words(&mut element, pages, &[(index, bbox)], coordinates);
         element
     };
     let is_top = |item: &FurnitureLine| item.line.base * 2.0 < frame.size().1;
@@ -309,6 +322,11 @@ fn emit(
         }
         element.metadata.category_depth = role.depth;
         element.metadata.links = block_links(pages, index, frame, block, &element.text);
+        let places: Vec<(usize, [f32; 4])> = places(index, block)
+            .iter()
+            .map(|(page, bbox)| (*page, frame.unmap(*bbox)))
+            .collect();
+        note_words(&mut element, pages, &places, coordinates);
         cx.push(element)?;
     }
     for item in furniture.iter().rev().filter(|item| !is_top(item)) {
@@ -370,14 +388,30 @@ fn rounded(bbox: [f32; 4]) -> [f64; 4] {
     bbox.map(|v| (f64::from(v) * 100.0).round() / 100.0)
 }
 
+/// Where a block stands: pages, counting from 0, and boxes.
+fn places(index: usize, block: &Block) -> Vec<(usize, [f32; 4])> {
+    if block.places.is_empty() {
+        vec![(index, block.bbox)]
+    } else {
+        block.places.clone()
+    }
+}
+
+/// Notes the recognised words that stand at the places of an element.
+fn note_words(element: &mut Element, pages: &[Page], places: &[(usize, [f32; 4])], with_boxes: bool) {
+    let mut found = Vec::new();
+    for (index, bbox) in places {
+        if let Some(page) = pages.get(*index) {
+            let words = page.words.inside(*bbox).into_iter();
+            found.extend(words.map(|word| (word, rounded(slanted(word.bbox, page)))));
+        }
+    }
+    words::note(element, &found, with_boxes);
+}
+
 /// The links of a block, which may have parts in several columns or on several pages.
 fn block_links(pages: &[Page], index: usize, frame: &Frame, block: &Block, text: &str) -> Vec<Link> {
-    let whole = [(index, block.bbox)];
-    let places = if block.places.is_empty() {
-        &whole[..]
-    } else {
-        &block.places
-    };
+    let places = places(index, block);
     let mut links = Vec::new();
     for parts in places.chunk_by(|a, b| a.0 == b.0) {
         let page = parts.first().and_then(|(page, _)| pages.get(*page));

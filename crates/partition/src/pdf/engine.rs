@@ -191,6 +191,18 @@ pub(super) struct Recognised {
     pub(super) confidence: f32,
     /// Models used, the one of most text first.
     pub(super) languages: Vec<String>,
+    /// The words, on the page as it was straightened.
+    pub(super) words: Vec<ReadWord>,
+}
+
+/// A recognised word.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ReadWord {
+    pub(super) text: String,
+    /// `[x0, y0, x1, y1]`.
+    pub(super) bbox: [f32; 4],
+    /// How sure the recogniser is, 0 to 100.
+    pub(super) confidence: f32,
 }
 
 /// An entry of the document outline (bookmarks).

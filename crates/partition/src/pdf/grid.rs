@@ -271,9 +271,11 @@ fn interval(sorted: &[f32], value: f32) -> Option<usize> {
 }
 
 /// Whether the rules leave out borders: in some row of the grid several cells hold as many short
-/// lines as their neighbours, on the same baselines.
+/// lines as their neighbours, on the same baselines. Two lines among several rows that are ruled are
+/// wrapped headings.
 fn is_coarse(texts: &std::collections::BTreeMap<usize, Vec<Segment>>, columns: usize) -> bool {
     let mut by_row: std::collections::BTreeMap<usize, Vec<Vec<f32>>> = Default::default();
+    let rows: std::collections::BTreeSet<usize> = texts.keys().map(|owner| owner / columns).collect();
     for (owner, segments) in texts {
         let lines = lines(segments.clone());
         let chars: usize = lines.iter().map(|line| line.text.chars().count()).sum();
@@ -304,7 +306,7 @@ fn is_coarse(texts: &std::collections::BTreeMap<usize, Vec<Segment>>, columns: u
             cell.len() * 2 >= longest.len() && cell.iter().all(|&base| close(base))
         };
         let same = cells.iter().filter(on_its_lines).count();
-        same >= 2 && same * 3 > all * 2 && (longest.len() >= 3 || same >= 3)
+        same >= 2 && same * 3 > all * 2 && (longest.len() >= 3 || same >= 3 && rows.len() <= 3)
     })
 }
 

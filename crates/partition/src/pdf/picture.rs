@@ -8,12 +8,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use docmill_model::RouteReason;
 use docmill_model::metadata::Coordinates;
 use docmill_ocr::Gray;
+use serde_json::Value;
 
 use super::crops;
 use super::document;
 use super::engine::{Font, OutlineEntry, PageContent, PageSource, Unreadable};
 use super::recognise::{Raster, Rasters, Readers};
 use super::scan::{self, ScanFonts};
+use super::words::WORDS;
 use crate::context::Context;
 use crate::error::PartitionError;
 use crate::filetype::FileType;
@@ -79,6 +81,25 @@ fn in_pixels(frames: &Frames, cx: &mut Context) {
             let scale = f64::from(width) / place.layout_width.max(1.0);
             let bbox = place.bbox().map(|v| (v * scale).round());
             *place = Coordinates::from_bbox(bbox, f64::from(width), f64::from(height));
+            let extra = &mut element.metadata.extra;
+            if let Some(cells) = extra.get_mut("table_as_cells").and_then(Value::as_array_mut) {
+                let boxes = cells.iter_mut().filter_map(|cell| cell.get_mut("bbox")?.as_array_mut());
+                boxes.for_each(|bbox| enlarge(bbox, scale));
+            }
+            if let Some(words) = extra.get_mut(WORDS).and_then(Value::as_array_mut) {
+                let words = words.iter_mut().filter_map(Value::as_array_mut);
+                words
+                    .filter_map(|word| word.get_mut(1..5))
+                    .for_each(|bbox| enlarge(bbox, scale));
+            }
+        }
+    }
+}
+
+fn enlarge(numbers: &mut [Value], scale: f64) {
+    for number in numbers {
+        if let Some(value) = number.as_f64() {
+            *number = Value::from((value * scale).round());
         }
     }
 }

@@ -46,7 +46,7 @@ fn pixels(pdf: &Pdf, index: usize, dpi: f32) -> Option<(usize, usize, Vec<[u8; 4
 const MOST_DPI: f32 = 300.0;
 
 /// A page in colour, its longer side of about so many pixels.
-pub(super) fn for_models(pdf: &Pdf, index: usize, long_side: u32) -> Option<RgbImage> {
+pub(super) fn long_side(pdf: &Pdf, index: usize, long_side: u32) -> Option<RgbImage> {
     let (width, height) = pdf.pages().get(index)?.render_dimensions();
     let dpi = long_side as f32 * 72.0 / width.max(height).max(1.0);
     colour(pdf, index, dpi.min(MOST_DPI))

@@ -176,12 +176,32 @@ fn judge_by_what_follows(blocks: &[&Block], evidence: &mut [Evidence], body: Bod
             && block.text.bytes().all(|b| b.is_ascii_digit());
         let set_off = block.italic && !next.italic && *slot == Evidence::None && is_italic_heading(block, next);
         let heads = numeral && followed_by == Evidence::Strong && next.size <= block.size * 1.02;
+        let above = index.checked_sub(1).and_then(|above| blocks.get(above));
+        let apart = *slot == Evidence::Small && followed_by == Evidence::None && stands_apart(above, block, next);
         if label {
             *slot = Evidence::None;
-        } else if set_off || heads {
+        } else if set_off || heads || apart {
             *slot = Evidence::Strong;
         }
     }
+}
+
+/// Whether a line stands between two paragraphs: no sentence goes on from the one above, the one below begins
+/// one, and there is room on both sides.
+fn stands_apart(above: Option<&&Block>, block: &Block, next: &Block) -> bool {
+    let ended = |above: &&Block| {
+        above.table.is_some()
+            || above.text.ends_with(['.', '!', '?', ':', '。', '！', '？'])
+            || above.size > LARGER * block.size
+    };
+    let room = next.bbox[1] - block.bbox[3];
+    above.is_some_and(ended)
+        && next.lines >= 2
+        && next
+            .text
+            .starts_with(|ch: char| ch.is_alphabetic() && !ch.is_lowercase())
+        && room > 0.4 * block.size
+        && room < 4.0 * block.size
 }
 
 /// A short line in italics, its words with capitals, right above a paragraph that is set upright in the
@@ -220,6 +240,8 @@ enum Evidence {
     None,
     /// Nothing but capitals.
     Weak,
+    /// All but the first letter: a small one may go on with a sentence.
+    Small,
     Strong,
 }
 
@@ -246,8 +268,9 @@ fn heading_evidence(block: &Block, body: Body) -> Evidence {
     if (block.monospace && !body.monospace && ratio < 1.3) || (words == 1 && text.contains('@')) {
         return Evidence::None;
     }
-    // The middle of a sentence.
-    if text.starts_with(char::is_lowercase) && ratio < 1.5 {
+    // The middle of a sentence, unless what stands around it shows that it is none.
+    let small = text.starts_with(char::is_lowercase) && ratio < 1.5;
+    if small && (block.lines > 1 || words > 4 || !text.ends_with(char::is_alphanumeric)) {
         return Evidence::None;
     }
     let sentence = text.ends_with(['.', '。']) && (words > 3 || text.starts_with(char::is_lowercase));
@@ -265,7 +288,7 @@ fn heading_evidence(block: &Block, body: Body) -> Evidence {
         && text.chars().any(char::is_uppercase);
     let numbered = number_depth(text).is_some() && words <= 16 && (block.italic || bold || larger || caps);
     if larger || bold || numbered || (caps && block.font != body.font && block.lines <= 3) {
-        Evidence::Strong
+        if small { Evidence::Small } else { Evidence::Strong }
     } else if caps && block.lines <= 2 && words >= 2 && !body.bold {
         Evidence::Weak
     } else {

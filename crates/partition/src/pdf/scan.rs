@@ -3,7 +3,7 @@
 use docmill_model::Route;
 use docmill_ocr::{PageText, Word};
 
-use super::engine::{Direction, FontId, Glyph, PageContent, Recognised, Rule, Tag};
+use super::engine::{Direction, FontId, Glyph, PageContent, ReadWord, Recognised, Rule, Tag};
 use super::script::{is_east_asian, is_right_to_left};
 
 /// Sizes of lines this close to the usual one, as a ratio, are that one: measured sizes scatter.
@@ -43,6 +43,14 @@ impl Place {
         [ax.min(bx), ay.min(by), ax.max(bx), ay.max(by)]
     }
 
+    fn word(&self, word: &Word) -> ReadWord {
+        ReadWord {
+            text: word.text.clone(),
+            bbox: self.bbox(word.bbox),
+            confidence: word.confidence,
+        }
+    }
+
     fn direction(&self) -> Direction {
         match self.quarters {
             1 => Direction::North,
@@ -71,6 +79,7 @@ pub(super) fn content(text: &PageText, (width, height): (f32, f32), fonts: ScanF
         recognised: Some(Recognised {
             confidence: text.confidence,
             languages: text.languages.clone(),
+            words: text.words.iter().map(|word| place.word(word)).collect(),
         }),
         images: text.pictures.iter().map(|bbox| place.bbox(*bbox)).collect(),
         ..PageContent::default()
@@ -241,7 +250,13 @@ pub(super) fn merge(own: &mut PageContent, read: PageContent) {
         }
     }
     own.rules.extend(read.rules);
-    own.recognised = read.recognised;
+    own.recognised = read.recognised.map(|mut said| {
+        said.words.retain(|word| {
+            let [x0, y0, x1, y1] = word.bbox;
+            !taken.contains(&cell((x0 + x1) / 2.0, (y0 + y1) / 2.0))
+        });
+        said
+    });
     own.route = Route::HiRes;
 }
 

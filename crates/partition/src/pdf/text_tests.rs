@@ -67,6 +67,18 @@ fn small_letters_and_labels_begin_no_heading() {
     };
     assert_eq!(large("Of the river", PROSE), "Title");
     assert_ne!(large("of the river", PROSE), "Title");
+    // Between two paragraphs, with room around, they do.
+    let between = |above: &str, y: f32| {
+        let content = lines_of(&[PROSE, PROSE, above], 40.0, 500.0)
+            + &show('B', 12.0, 40.0, y, "lighthouses")
+            + &lines_of(&[PROSE, PROSE, PROSE], 40.0, 400.0);
+        let found = elements(&PdfBuilder::new().page(&content, "").build());
+        found
+            .iter()
+            .any(|(kind, text)| kind == "Title" && text == "lighthouses")
+    };
+    assert!(between("It ends here.", 435.0));
+    assert!(!between("It does not end with", 435.0));
     let label =
         show('B', 10.0, 40.0, 400.0, "Published in the year 1990 by:") + &lines_of(&[PROSE, PROSE, PROSE], 40.0, 380.0);
     assert_ne!(elements(&PdfBuilder::new().page(&label, "").build())[0].0, "Title");
