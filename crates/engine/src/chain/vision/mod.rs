@@ -82,6 +82,13 @@ struct Local {
     routes: Vec<PageRoute>,
 }
 
+/// Whether the local engine's progress is that of the file.
+#[derive(Clone, Copy, PartialEq)]
+enum Tell {
+    Progress,
+    Nothing,
+}
+
 impl Partition<'_> {
     /// Runs the partition node.
     pub(crate) async fn read(&self) -> Result<Partitioned, Failure> {
@@ -117,7 +124,7 @@ impl Partition<'_> {
         let failed = read.outcomes.values().any(|outcome| outcome.elements.is_err());
         let mut join = Join::new(self, options, read.filetype);
         if vlm.allow_fast && failed {
-            let local = self.read_locally(1).await?;
+            let local = self.read_locally(Tell::Nothing).await?;
             join.warnings.extend(local.warnings);
             join.local = Some((local.elements, local.routes));
         }
@@ -126,7 +133,7 @@ impl Partition<'_> {
 
     /// The local engine reads; pages it can't do justice go to the model.
     async fn read_hard_pages(&self, options: &PartitionOptions, vlm: &VlmOptions) -> Result<Partitioned, Failure> {
-        let local = self.read_locally(0).await?;
+        let local = self.read_locally(Tell::Progress).await?;
         let wanted: BTreeMap<u32, RouteReason> = local
             .routes
             .iter()
@@ -153,7 +160,7 @@ impl Partition<'_> {
         options: &PartitionOptions,
         filetype: Option<String>,
     ) -> Result<Partitioned, Failure> {
-        let local = self.read_locally(0).await?;
+        let local = self.read_locally(Tell::Progress).await?;
         let mut join = Join::new(self, options, None);
         join.warnings.push(Warning::new(
             WarningCode::PageReadLocally,
@@ -168,9 +175,8 @@ impl Partition<'_> {
         join.finish(total, BTreeMap::new()).await
     }
 
-    /// Has the local engine read the file: everything in it, with the ids of its content. `ahead` pages
-    /// count as done before it begins.
-    async fn read_locally(&self, ahead: u32) -> Result<Local, Failure> {
+    /// Has the local engine read the file: everything in it, with the ids of its content.
+    async fn read_locally(&self, tell: Tell) -> Result<Local, Failure> {
         let mut chain = self.run.chain.beginning(1);
         if let Some(NodeWork::Partition(options)) = chain.nodes_mut().first_mut().map(|node| &mut node.work) {
             options.exclude_elements.clear();
@@ -179,7 +185,7 @@ impl Partition<'_> {
         let progress = self.progress.clone();
         let told = move |now: FileProgress| {
             // The node is done when the model is.
-            if ahead == 0 {
+            if tell == Tell::Progress {
                 progress(FileProgress { nodes_done: 0, ..now });
             }
         };
