@@ -7,6 +7,7 @@ use std::rc::Rc;
 use hayro_interpret::hayro_syntax::object::{Dict, String as PdfString};
 
 use super::super::engine::{Direction, Glyph};
+use super::super::script::is_blank;
 use super::super::text::{bullet_length, text_string};
 
 /// Characters drawn and given that are replaced at most; longer text is a description of a whole part.
@@ -49,6 +50,10 @@ pub(super) fn replaced(drawn: &[Glyph], text: &str) -> Option<Vec<Glyph>> {
     // For a bullet programs give the letter that has its place in other fonts.
     let is_bullet = first.ch != '-' && bullet_length(first.ch.encode_utf8(&mut [0; 4])).is_some();
     if drawn.len() == 1 && is_bullet {
+        return None;
+    }
+    // A blank beside a symbol may have the letter that the symbol is encoded as; nobody sees it.
+    if drawn.iter().all(|glyph| is_blank(glyph.ch)) {
         return None;
     }
     if count == 0 || drawn.len().max(count) > MAX_REPLACED || text.trim().is_empty() {
@@ -120,6 +125,8 @@ mod tests {
         assert_eq!(replaced(&drawn[..2], "  "), None);
         let bullet = typeset(&[(50.0, 100.0, 10.0, "\u{F0A2}")]).glyphs;
         assert_eq!(replaced(&bullet, "h"), None);
+        let blank = typeset(&[(50.0, 100.0, 10.0, " ")]).glyphs;
+        assert_eq!(replaced(&blank, "h"), None);
         assert_eq!(replaced(&[], "x"), None);
     }
 }
