@@ -157,6 +157,8 @@ pub(crate) struct Limits {
     pub(crate) task_cpu_secs: u64,
     pub(crate) task_timeout_secs: u64,
     pub(crate) task_stall_secs: u64,
+    pub(crate) ocr_page_secs: u64,
+    pub(crate) ocr_max_secs: u64,
     pub(crate) max_output_bytes: u64,
     pub(crate) max_expanded_bytes: u64,
     pub(crate) max_archive_entries: u64,
@@ -314,6 +316,8 @@ impl Config {
             cpu_secs: self.limits.task_cpu_secs,
             wall: Duration::from_secs(self.limits.task_timeout_secs),
             stall: Duration::from_secs(self.limits.task_stall_secs),
+            page_secs: self.limits.ocr_page_secs,
+            max_page_secs: self.limits.ocr_max_secs,
             max_output_bytes: self.limits.max_output_bytes,
             ..ChildLimits::default()
         }
@@ -442,6 +446,8 @@ impl Config {
             ("task_cpu_secs", limits.task_cpu_secs),
             ("task_timeout_secs", limits.task_timeout_secs),
             ("task_stall_secs", limits.task_stall_secs),
+            ("ocr_page_secs", limits.ocr_page_secs),
+            ("ocr_max_secs", limits.ocr_max_secs),
             ("max_output_bytes", limits.max_output_bytes),
             ("max_expanded_bytes", limits.max_expanded_bytes),
             ("max_archive_entries", limits.max_archive_entries),

@@ -148,14 +148,25 @@ impl Runner {
 /// Runs a file; a second time, with text recognition, when it turns out to need that. Only such files
 /// wait for the recogniser to be loaded, and only their children hold it.
 fn run(sandbox: &Sandbox, work: &Work) -> Result<RunOutput, RunFailure> {
-    match run_once(sandbox, work, false)? {
-        Some(output) => Ok(output),
-        None => run_once(sandbox, work, true)?.ok_or_else(|| invalid("no result")),
+    let pages = match run_once(sandbox, work, None)? {
+        Run::Done(output) => return Ok(output),
+        Run::NeedsOcr(pages) => pages,
+    };
+    match run_once(sandbox, work, Some(pages))? {
+        Run::Done(output) => Ok(output),
+        Run::NeedsOcr(_) => Err(invalid("no result")),
     }
 }
 
-/// One run in one child; `None` when the file needs text recognition and `ocr` is false.
-fn run_once(sandbox: &Sandbox, work: &Work, ocr: bool) -> Result<Option<RunOutput>, RunFailure> {
+/// What one run came to.
+enum Run {
+    Done(RunOutput),
+    /// The file, of so many pages, needs text recognition.
+    NeedsOcr(u32),
+}
+
+/// One run in one child, with text recognition when there are `ocr` pages that may need it.
+fn run_once(sandbox: &Sandbox, work: &Work, ocr: Option<u32>) -> Result<Run, RunFailure> {
     if work.cancel.is_cancelled() {
         return Err(RunFailure::Cancelled);
     }
@@ -200,7 +211,7 @@ fn run_once(sandbox: &Sandbox, work: &Work, ocr: bool) -> Result<Option<RunOutpu
         Frame::Failed(bytes) => {
             let failure = match serde_json::from_slice::<TaskFailed>(&bytes) {
                 Ok(failed) => {
-                    needs_ocr = failed.needs_ocr && !ocr;
+                    needs_ocr = failed.needs_ocr && ocr.is_none();
                     RunFailure::Failed {
                         code: failed.code,
                         message: failed.message,
@@ -213,17 +224,17 @@ fn run_once(sandbox: &Sandbox, work: &Work, ocr: bool) -> Result<Option<RunOutpu
         }
     };
     let len = work.input.len() as u64;
-    let usage = if ocr {
-        sandbox.run_prepared(&request, &mut input, len, &work.cancel, &mut on_frame)
+    let usage = if let Some(pages) = ocr {
+        sandbox.run_prepared(pages, &request, &mut input, len, &work.cancel, &mut on_frame)
     } else {
         sandbox.run(&request, &mut input, len, &work.cancel, &mut on_frame)
     };
     let usage = usage.map_err(from_killed)?;
     if needs_ocr {
-        return Ok(None);
+        return Ok(Run::NeedsOcr(seen.pages_total));
     }
     match verdict {
-        Some(Ok(done)) if outputs.len() == most || pictures.is_some() => Ok(Some(RunOutput {
+        Some(Ok(done)) if outputs.len() == most || pictures.is_some() => Ok(Run::Done(RunOutput {
             inspection: if inspect { outputs.pop() } else { None },
             outputs,
             warnings: done.warnings,

@@ -73,6 +73,11 @@ pub struct ChildLimits {
     pub cpu_secs: u64,
     /// Wall-clock time from start to result.
     pub wall: Duration,
+    /// Seconds that [`cpu_secs`](Self::cpu_secs) and [`wall`](Self::wall) grow by for each page that takes long,
+    /// see [`for_pages`](Self::for_pages).
+    pub page_secs: u64,
+    /// Seconds that they grow by at most.
+    pub max_page_secs: u64,
     /// Longest time without progress: input taken, output received, or a progress counter that grew.
     pub stall: Duration,
     /// Bytes of all frames together, headers included.
@@ -88,8 +93,24 @@ impl Default for ChildLimits {
             stack_bytes: 64 << 20,
             cpu_secs: 600,
             wall: Duration::from_secs(900),
+            page_secs: 4,
+            max_page_secs: 7200,
             stall: Duration::from_secs(120),
             max_output_bytes: 512 << 20,
+        }
+    }
+}
+
+impl ChildLimits {
+    /// The limits for a file of so many pages that each take long, as scans do. The number is the file's claim:
+    /// what it adds is bounded.
+    #[must_use]
+    pub fn for_pages(&self, pages: u32) -> ChildLimits {
+        let more = self.page_secs.saturating_mul(pages.into()).min(self.max_page_secs);
+        ChildLimits {
+            cpu_secs: self.cpu_secs.saturating_add(more),
+            wall: self.wall.saturating_add(Duration::from_secs(more)),
+            ..self.clone()
         }
     }
 }
@@ -142,4 +163,21 @@ pub struct Report {
     pub parent_death: bool,
     /// What is missing or weaker than it could be, one sentence each.
     pub notes: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_grows_with_pages_up_to_a_bound() {
+        let limits = ChildLimits::default();
+        let grown = |pages| {
+            let limits = limits.for_pages(pages);
+            (limits.cpu_secs, limits.wall.as_secs())
+        };
+        assert_eq!(grown(0), (600, 900));
+        assert_eq!(grown(1000), (4600, 4900));
+        assert_eq!(grown(u32::MAX), (7800, 8100));
+    }
 }

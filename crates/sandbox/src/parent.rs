@@ -124,19 +124,20 @@ impl Sandbox {
     }
 
     /// As [`run`](Self::run), in a child that has taken what its program prepares, see
-    /// [`child_main_prepared`](crate::child_main_prepared).
+    /// [`child_main_prepared`](crate::child_main_prepared), for a file of so many pages that each take long.
     ///
     /// # Errors
     /// As [`run`](Self::run).
     pub fn run_prepared(
         &self,
+        pages: u32,
         request: &[u8],
         input: &mut dyn Read,
         input_len: u64,
         cancel: &CancelFlag,
         on_frame: &mut dyn FnMut(Frame),
     ) -> Result<Usage, Killed> {
-        let limits = &self.config.limits;
+        let limits = &self.config.limits.for_pages(pages);
         let mut header = Header::new(Mode::Run, self.report.level, limits, request.len() as u64, input_len);
         header.prepare = true;
         let mut start = header.encode();

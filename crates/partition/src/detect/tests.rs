@@ -137,6 +137,11 @@ fn pictures_and_other_binary_data_are_named() {
         "ELF executable"
     );
     assert_eq!(unsupported(b"{\\rtf1\\ansi text}", "a.txt"), "RTF");
+    // Telephones call them JPEG.
+    assert_eq!(
+        unsupported(b"\0\0\0\x18ftypheic\0\0\0\0mif1heic\0\0\0\0", "a.jpg"),
+        "HEIC image"
+    );
     let noise: Vec<u8> = (0u32..4096)
         .map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8)
         .collect();

@@ -38,6 +38,7 @@ fn limits() -> ChildLimits {
         wall: Duration::from_secs(30),
         stall: Duration::from_secs(20),
         max_output_bytes: 64 << 20,
+        ..ChildLimits::default()
     }
 }
 
