@@ -1,11 +1,10 @@
 //! Speed of reading PDFs, against a named peer in the same run: the two take turns, and the ratio of their
-//! best times is printed, which other work on the machine disturbs least.
+//! best times is printed: time of a processor, which other work on the machine disturbs least.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::time::Instant;
 
 use docmill_model::limits::ParseLimits;
 use docmill_model::settings::PartitionOptions;
@@ -17,7 +16,8 @@ use crate::Failure;
 const ROUNDS: usize = 21;
 
 /// First tells which of the files named in its arguments it can read, by position; then reads the plain
-/// text of every page of those each time a line comes in, and answers with the seconds it took.
+/// text of every page of those each time a line comes in, and answers with the seconds of a
+/// processor it took.
 const PEER: &str = r#"
 import sys, time
 import pypdfium2
@@ -41,10 +41,10 @@ for position, name in enumerate(sys.argv[1:]):
         pass
 print(*(position for position, _ in good), flush=True)
 for _ in sys.stdin:
-    start = time.perf_counter()
+    start = time.thread_time()
     for _, data in good:
         read(data)
-    print(time.perf_counter() - start, flush=True)
+    print(time.thread_time() - start, flush=True)
 "#;
 
 pub(crate) fn compare(folder: Option<&Path>, python: &Path) -> Result<(), Failure> {
@@ -127,11 +127,18 @@ fn partition_whole(bytes: &Arc<Vec<u8>>) -> Result<(), docmill_partition::Partit
     .map(drop)
 }
 
-/// Seconds the work takes.
+/// Seconds of a processor the work takes on this thread.
 fn timed(work: impl FnOnce() -> Result<(), docmill_partition::PartitionError>) -> Result<f64, Failure> {
-    let start = Instant::now();
+    let start = processor_time()?;
     work()?;
-    Ok(start.elapsed().as_secs_f64())
+    Ok(processor_time()? - start)
+}
+
+/// Seconds this thread has had a processor, which other work on the machine takes nothing from.
+fn processor_time() -> Result<f64, Failure> {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat")?;
+    let first = stat.split_whitespace().next().ok_or("no time in schedstat")?;
+    Ok(first.parse::<f64>()? / 1e9)
 }
 
 /// The files of a folder, and of those in it, that have one of the extensions.
