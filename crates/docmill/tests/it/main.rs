@@ -25,6 +25,7 @@ mod paths;
 mod requests;
 mod run;
 mod runs;
+mod scans;
 mod schedules;
 mod secrets;
 mod slow;

@@ -22,20 +22,16 @@ pub(super) fn partition(mut fields: Fields) -> Result<NodeWork, Vec<Problem>> {
         Some("auto") => options.strategy = Strategy::Auto,
         Some("fast") => options.strategy = Strategy::Fast,
         Some("hi_res") => options.strategy = Strategy::HiRes,
-        Some("ocr_only") => fields.problem(
-            "strategy",
-            "value_error",
-            "`ocr_only` is not available in this version, which has no OCR; use `auto`, `fast` or `hi_res`",
-        ),
+        Some("ocr_only") => options.strategy = Strategy::OcrOnly,
         Some("vlm") => fields.problem(
             "strategy",
             "value_error",
-            "for a vision model use a partition node of subtype `vlm`; here use `auto`, `fast` or `hi_res`",
+            "for a vision model use a partition node of subtype `vlm`; here use `auto`, `fast`, `hi_res` or `ocr_only`",
         ),
         Some(_) => fields.problem(
             "strategy",
             "literal_error",
-            "input should be `auto`, `fast` or `hi_res`",
+            "input should be `auto`, `fast`, `hi_res` or `ocr_only`",
         ),
         // The interface calls it required, yet a published template has none.
         None => {}

@@ -98,7 +98,7 @@ fn local() -> Vec<Setting> {
         setting(
             "strategy",
             Takes::Text,
-            "`fast` reads the text layer alone, `hi_res` layout and tables too, `auto` (the default) takes the cheaper one that does.",
+            "`fast` reads the text layer alone; `hi_res` and `auto` (the default) find figures too and recognise the text of pages that have no layer to be trusted; `ocr_only` recognises every page.",
         ),
         default(
             "include_page_breaks",
