@@ -10,6 +10,7 @@ use hayro_interpret::hayro_syntax::page::Page;
 use hayro_interpret::kurbo::{self, Affine, BezPath, PathEl, Point};
 use hayro_interpret::{BlendMode, ClipPath, Device, DrawMode, DrawProps, Image, ImageDrawProps, Paint, SoftMask};
 
+use super::drawings::MAX_SHAPES;
 use super::engine::{FontId, Glyph, PageContent, Rule, Tag, TagKind, UNKNOWN};
 use super::fonts::FontTable;
 use super::script::is_blank;
@@ -130,13 +131,25 @@ impl<'f, 'a> GlyphDevice<'f, 'a> {
         }
     }
 
+    /// Keeps the box of a curve or slanted line, as far as it is seen.
+    fn push_shape(&mut self, bbox: kurbo::Rect, props: &DrawProps<'_>) {
+        let page = kurbo::Rect::new(0.0, 0.0, f64::from(self.content.width), f64::from(self.content.height));
+        let shown = bbox.intersect(page);
+        let [x0, y0, x1, y1] = [shown.x0, shown.y0, shown.x1, shown.y1].map(|v| v as f32);
+        let is_outside = bbox.x1 < 0.0 || bbox.y1 < 0.0 || bbox.x0 > page.x1 || bbox.y0 > page.y1;
+        if self.content.shapes.len() < MAX_SHAPES
+            && bbox.area().is_finite()
+            && !is_outside
+            && !is_white_paint(props)
+            && !self.clips.exclude((x0 + x1) / 2.0, (y0 + y1) / 2.0)
+        {
+            self.content.shapes.push([x0, y0, x1, y1]);
+        }
+    }
+
     /// Notes what a path or rectangle covers unless it is white.
     fn paint(&mut self, bbox: kurbo::Rect, props: &DrawProps<'_>) {
-        let blank = match &props.paint {
-            Paint::Color(colour) => is_white(colour.to_rgba().to_rgba8()),
-            Paint::Pattern(_) => false,
-        };
-        if !blank {
+        if !is_white_paint(props) {
             self.painted.add([bbox.x0, bbox.y0, bbox.x1, bbox.y1].map(|v| v as f32));
         }
     }
@@ -237,6 +250,32 @@ impl<'f, 'a> GlyphDevice<'f, 'a> {
     }
 }
 
+/// Whether something is drawn in white.
+fn is_white_paint(props: &DrawProps<'_>) -> bool {
+    match &props.paint {
+        Paint::Color(colour) => is_white(colour.to_rgba().to_rgba8()),
+        Paint::Pattern(_) => false,
+    }
+}
+
+/// Whether a path has curves or slanted lines, which rules, boxes and shades have not.
+fn is_shape(path: &BezPath) -> bool {
+    let mut last = Point::ZERO;
+    path.elements().iter().any(|element| match *element {
+        PathEl::MoveTo(p) => {
+            last = p;
+            false
+        }
+        PathEl::LineTo(p) => {
+            let (dx, dy) = ((p.x - last.x).abs(), (p.y - last.y).abs());
+            last = p;
+            dx.min(dy) > 0.02 * dx.max(dy) && dx.max(dy) > 0.0
+        }
+        PathEl::QuadTo(..) | PathEl::CurveTo(..) => true,
+        PathEl::ClosePath => false,
+    })
+}
+
 impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
     fn draw_glyph_run(&mut self, run: &GlyphRun<'_, 'a>, props: DrawProps<'a>, mode: &DrawMode) {
         if self.repeats_last_run(run, props.transform) && matches!(mode, DrawMode::Stroke(_)) {
@@ -305,7 +344,11 @@ impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
 
     fn draw_path(&mut self, path: &BezPath, props: DrawProps<'a>, mode: &DrawMode) {
         self.content.drawings += path.elements().len();
-        self.paint(props.transform.transform_rect_bbox(path.control_box()), &props);
+        let bbox = props.transform.transform_rect_bbox(path.control_box());
+        self.paint(bbox, &props);
+        if is_shape(path) && !matches!(mode, DrawMode::Invisible) {
+            self.push_shape(bbox, &props);
+        }
         if self.content.rules.len() >= MAX_RULES {
             return;
         }

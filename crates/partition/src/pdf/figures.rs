@@ -19,11 +19,14 @@ const MAX_PIECES: usize = 400;
 const MAX_FIGURES: usize = 100;
 
 /// The boxes of a page's figures, from the top down.
-pub(super) fn figures(content: &PageContent) -> Vec<[f32; 4]> {
+///
+/// `drawn` are those made of lines and curves.
+pub(super) fn figures(content: &PageContent, drawn: Vec<[f32; 4]>) -> Vec<[f32; 4]> {
     let page = (content.width * content.height).max(1.0);
     let has_text = content.glyphs.iter().any(|glyph| !glyph.ch.is_whitespace());
     let mut boxes: Vec<[f32; 4]> = content.images.iter().take(MAX_PIECES).copied().collect();
     boxes.retain(|bbox| !(has_text && area(*bbox) > BACKGROUND * page));
+    boxes.extend(drawn);
     let mut joined = join(boxes);
     joined.retain(|[x0, y0, x1, y1]| {
         let (width, height) = (x1 - x0, y1 - y0);
@@ -33,6 +36,26 @@ pub(super) fn figures(content: &PageContent) -> Vec<[f32; 4]> {
     joined.sort_by(|a, b| a[1].total_cmp(&b[1]).then(a[0].total_cmp(&b[0])));
     joined.truncate(MAX_FIGURES);
     joined
+}
+
+/// Pages on which a figure at the edge stands at the same place to be a part of the running head or foot.
+const REPEATED: usize = 3;
+/// Share of the page's height, at its top and bottom, where such figures stand.
+const EDGE: f32 = 0.2;
+
+/// Takes out the marks that running heads and feet repeat. `pages` are the heights and figures of all pages.
+pub(super) fn drop_repeated(pages: &mut [(f32, &mut Vec<[f32; 4]>)]) {
+    let key = |bbox: &[f32; 4]| bbox.map(|v| v.round() as i32);
+    let at_edge = |height: f32, [_, y0, _, y1]: &[f32; 4]| *y1 < EDGE * height || *y0 > (1.0 - EDGE) * height;
+    let mut counts: std::collections::HashMap<[i32; 4], usize> = Default::default();
+    for (height, figures) in pages.iter() {
+        for bbox in figures.iter().filter(|bbox| at_edge(*height, bbox)) {
+            *counts.entry(key(bbox)).or_default() += 1;
+        }
+    }
+    for (height, figures) in pages {
+        figures.retain(|bbox| !at_edge(*height, bbox) || counts.get(&key(bbox)).is_none_or(|count| *count < REPEATED));
+    }
 }
 
 fn area([x0, y0, x1, y1]: [f32; 4]) -> f32 {
@@ -120,14 +143,27 @@ mod tests {
             [100.0, 260.0, 300.0, 290.0],
             [400.0, 400.0, 410.0, 410.0],
         ];
-        assert_eq!(figures(&page), [[100.0, 200.0, 300.0, 290.0]]);
+        assert_eq!(figures(&page, Vec::new()), [[100.0, 200.0, 300.0, 290.0]]);
+    }
+
+    #[test]
+    fn marks_of_running_heads_are_no_figures() {
+        let (mark, chart) = ([50.0, 20.0, 150.0, 90.0], [50.0, 300.0, 350.0, 500.0]);
+        let mut pages = vec![vec![mark, chart]; 3];
+        let mut views: Vec<(f32, &mut Vec<[f32; 4]>)> = pages.iter_mut().map(|figures| (800.0, figures)).collect();
+        drop_repeated(&mut views);
+        assert_eq!(pages, vec![vec![chart]; 3]);
+        let mut pages = vec![vec![mark]; 2];
+        let mut views: Vec<(f32, &mut Vec<[f32; 4]>)> = pages.iter_mut().map(|figures| (800.0, figures)).collect();
+        drop_repeated(&mut views);
+        assert_eq!(pages, vec![vec![mark]; 2]);
     }
 
     #[test]
     fn a_page_that_is_one_picture_is_one_figure() {
         let mut page = typeset(&[]);
         page.images = vec![[0.0, 0.0, 600.0, 800.0]];
-        assert_eq!(figures(&page).len(), 1);
+        assert_eq!(figures(&page, Vec::new()).len(), 1);
     }
 
     #[test]
