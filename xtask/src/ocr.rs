@@ -34,11 +34,7 @@ pub(crate) fn compare(binary: &Path, folder: Option<&Path>) -> Result<(), Failur
         let mut times: [Vec<Used>; 2] = Default::default();
         let mut readable = true;
         for _ in 0..ROUNDS {
-            let ours = used(
-                Command::new(binary)
-                    .args(["partition", "--strategy", "ocr_only", "--languages", "eng"])
-                    .arg(page),
-            )?;
+            let ours = used(Command::new(binary).args(["partition", "--languages", "eng"]).arg(page))?;
             let peer = used(Command::new("tesseract").arg(page).args(["-", "-l", "eng", "tsv"]))?;
             // What one side can't open says nothing about speed.
             let (Some(ours), Some(peer)) = (ours, peer) else {
