@@ -22,6 +22,7 @@ mod continued;
 mod crops;
 mod device;
 mod document;
+mod drawings;
 mod edges;
 mod engine;
 mod figures;

@@ -2,6 +2,7 @@
 
 pub(super) mod marks;
 mod runs;
+mod shapes;
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -20,6 +21,7 @@ use super::script::{is_blank, is_private};
 use super::visibility::{Clips, Doubt, Hidden, Painted, Shade, middle, shade};
 use marks::{Mark, Words, replaced, words_of};
 use runs::{Codes, Place, Text, doubt, has_inks, is_space, is_stretched, printable, widths};
+use shapes::is_shape;
 
 /// Ruling lines kept per page; drawings with more are no tables.
 const MAX_RULES: usize = 20_000;
@@ -323,7 +325,11 @@ impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
 
     fn draw_path(&mut self, path: &BezPath, props: DrawProps<'a>, mode: &DrawMode) {
         self.content.drawings += path.elements().len();
-        self.paint(props.transform.transform_rect_bbox(path.control_box()), &props);
+        let bbox = props.transform.transform_rect_bbox(path.control_box());
+        self.paint(bbox, &props);
+        if is_shape(path) && !matches!(mode, DrawMode::Invisible) {
+            self.push_shape(bbox, &props);
+        }
         if self.content.rules.len() >= MAX_RULES {
             return;
         }

@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 use super::banded::banded_tables;
 use super::block::{Block, blocks};
 use super::continued::{Leaf, join_tables};
+use super::drawings::drawn_figures;
 use super::engine::{Direction, PageContent, PageSource, Rule, Tag};
-use super::figures::{Figure, figures, insert};
+use super::figures::{Figure, drop_repeated, figures, insert};
 use super::frame::Frame;
 use super::furniture::{Furniture, FurnitureLine, Sheet, take_furniture};
 use super::grid::ruled_tables;
@@ -64,6 +65,9 @@ pub(super) fn partition(source: &mut dyn PageSource, cx: &mut Context) -> Result
         }
         pages.push(page);
     }
+    let mut placed: Vec<(f32, &mut Vec<Figure>)> =
+        pages.iter_mut().map(|page| (page.height, &mut page.figures)).collect();
+    drop_repeated(&mut placed);
     let size = count.body().size;
     let mut sheets: Vec<Sheet<'_>> = pages
         .iter_mut()
@@ -158,10 +162,7 @@ fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
             .collect(),
         links: linked_texts(&content, source.fonts()),
         tables: Vec::new(),
-        figures: match cx.options.strategy {
-            Strategy::Fast => Vec::new(),
-            _ => figures(&content),
-        },
+        figures: Vec::new(),
         angle: content.angle,
         words: PageWords::new(
             content
@@ -186,6 +187,9 @@ fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
                 .map(|(index, table)| placeholder(index, table)),
         );
     }
+    if cx.options.strategy != Strategy::Fast {
+        page.figures = figures(&content, drawn_beside_tables(&content, &page));
+    }
     let is_plain = page.tables.is_empty() && page.figures.is_empty();
     report_route(&content, number, is_plain, cx);
     cx.page_done(PageInfo {
@@ -194,6 +198,19 @@ fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
         height: Some(f64::from(page.height)),
     });
     page
+}
+
+/// The drawn figures of a page but those that are parts of tables.
+fn drawn_beside_tables(content: &PageContent, page: &Page) -> Vec<[f32; 4]> {
+    let mut drawn = drawn_figures(content);
+    let Some((frame, _)) = page.parts.first() else {
+        return drawn;
+    };
+    for table in &page.tables {
+        let [x0, y0, x1, y1] = frame.unmap(table.bbox);
+        drawn.retain(|figure| figure[2] <= x0 || figure[0] >= x1 || figure[3] <= y0 || figure[1] >= y1);
+    }
+    drawn
 }
 
 /// The rules and shadings of a page as its frame has them.

@@ -154,6 +154,8 @@ pub(super) struct PageContent {
     pub(super) cells: Vec<TaggedCell>,
     /// Filled rectangles that are no lines, `[x0, y0, x1, y1]`: shading.
     pub(super) fills: Vec<[f32; 4]>,
+    /// Boxes of curves and slanted lines, `[x0, y0, x1, y1]`, clipped to the page.
+    pub(super) shapes: Vec<[f32; 4]>,
     /// Links.
     pub(super) links: Vec<LinkArea>,
     /// Whether a raster image is drawn.

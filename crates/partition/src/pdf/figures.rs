@@ -31,7 +31,9 @@ pub(super) struct Figure {
 }
 
 /// A page's figures, from the top down.
-pub(super) fn figures(content: &PageContent) -> Vec<Figure> {
+///
+/// `drawn` are those made of lines and curves.
+pub(super) fn figures(content: &PageContent, drawn: Vec<[f32; 4]>) -> Vec<Figure> {
     let described = |bbox: [f32; 4]| {
         let mut text = String::new();
         let mut last = "";
@@ -47,7 +49,7 @@ pub(super) fn figures(content: &PageContent) -> Vec<Figure> {
         }
         text
     };
-    let boxes = boxes(content).into_iter();
+    let boxes = boxes(content, drawn).into_iter();
     boxes
         .map(|bbox| Figure {
             bbox,
@@ -64,11 +66,12 @@ fn says_something(words: &str) -> bool {
     (spaced || unspaced) && !words.contains("://")
 }
 
-fn boxes(content: &PageContent) -> Vec<[f32; 4]> {
+fn boxes(content: &PageContent, drawn: Vec<[f32; 4]>) -> Vec<[f32; 4]> {
     let page = (content.width * content.height).max(1.0);
     let has_text = content.glyphs.iter().any(|glyph| !glyph.ch.is_whitespace());
     let mut boxes: Vec<[f32; 4]> = content.images.iter().take(MAX_PIECES).copied().collect();
     boxes.retain(|bbox| !(has_text && area(*bbox) > BACKGROUND * page));
+    boxes.extend(drawn);
     let mut joined = join(boxes);
     joined.retain(|[x0, y0, x1, y1]| {
         let (width, height) = (x1 - x0, y1 - y0);
@@ -78,6 +81,29 @@ fn boxes(content: &PageContent) -> Vec<[f32; 4]> {
     joined.sort_by(|a, b| a[1].total_cmp(&b[1]).then(a[0].total_cmp(&b[0])));
     joined.truncate(MAX_FIGURES);
     joined
+}
+
+/// Pages on which a figure at the edge stands at the same place to be a part of the running head or foot.
+const REPEATED: usize = 3;
+/// Share of the page's height, at its top and bottom, where such figures stand.
+const EDGE: f32 = 0.2;
+
+/// Takes out the marks that running heads and feet repeat. `pages` are the heights and figures of all pages.
+pub(super) fn drop_repeated(pages: &mut [(f32, &mut Vec<Figure>)]) {
+    let key = |bbox: &[f32; 4]| bbox.map(|v| v.round() as i32);
+    let at_edge = |height: f32, [_, y0, _, y1]: &[f32; 4]| *y1 < EDGE * height || *y0 > (1.0 - EDGE) * height;
+    let mut counts: std::collections::HashMap<[i32; 4], usize> = Default::default();
+    for (height, figures) in pages.iter() {
+        for figure in figures.iter().filter(|figure| at_edge(*height, &figure.bbox)) {
+            *counts.entry(key(&figure.bbox)).or_default() += 1;
+        }
+    }
+    for (height, figures) in pages {
+        figures.retain(|figure| {
+            let often = counts.get(&key(&figure.bbox)).is_some_and(|count| *count >= REPEATED);
+            !often || !at_edge(*height, &figure.bbox)
+        });
+    }
 }
 
 fn area([x0, y0, x1, y1]: [f32; 4]) -> f32 {
@@ -175,7 +201,7 @@ mod tests {
             bbox: [100.0, 200.0, 300.0, 290.0],
             text: "Sales by year".into(),
         };
-        assert_eq!(figures(&page), [figure]);
+        assert_eq!(figures(&page, Vec::new()), [figure]);
     }
 
     #[test]
@@ -194,10 +220,27 @@ mod tests {
     }
 
     #[test]
+    fn marks_of_running_heads_are_no_figures() {
+        let (mark, chart) = ([50.0, 20.0, 150.0, 90.0], [50.0, 300.0, 350.0, 500.0]);
+        let figure = |bbox| Figure {
+            bbox,
+            text: String::new(),
+        };
+        let mut pages = vec![vec![figure(mark), figure(chart)]; 3];
+        let mut views: Vec<(f32, &mut Vec<Figure>)> = pages.iter_mut().map(|figures| (800.0, figures)).collect();
+        drop_repeated(&mut views);
+        assert_eq!(pages, vec![vec![figure(chart)]; 3]);
+        let mut pages = vec![vec![figure(mark)]; 2];
+        let mut views: Vec<(f32, &mut Vec<Figure>)> = pages.iter_mut().map(|figures| (800.0, figures)).collect();
+        drop_repeated(&mut views);
+        assert_eq!(pages, vec![vec![figure(mark)]; 2]);
+    }
+
+    #[test]
     fn a_page_that_is_one_picture_is_one_figure() {
         let mut page = typeset(&[]);
         page.images = vec![[0.0, 0.0, 600.0, 800.0]];
-        assert_eq!(figures(&page).len(), 1);
+        assert_eq!(figures(&page, Vec::new()).len(), 1);
     }
 
     #[test]
