@@ -17,6 +17,8 @@ const MIN_SHAPES: usize = 6;
 /// Smallest side of a figure, in points, and its smallest and largest share of the page.
 const MIN_SIDE: f32 = 40.0;
 const SHARES: std::ops::RangeInclusive<f32> = 0.01..=0.8;
+/// Groups of shapes looked at; more are a texture.
+const MAX_GROUPS: usize = 400;
 /// Share of the page from which a shape is a background or a frame.
 const BACKGROUND: f32 = 0.5;
 /// Share of a figure that text may cover; beyond it, the shapes adorn the text.
@@ -41,6 +43,7 @@ pub(super) fn drawn_figures(content: &PageContent) -> Vec<Box4> {
     let mut found: Vec<Box4> = clusters(&shapes, content.width, content.height)
         .into_iter()
         .filter(|(_, count)| *count >= MIN_SHAPES)
+        .take(MAX_GROUPS)
         .map(|(bbox, _)| with_neighbours(bbox, content, page))
         .collect();
     found.retain(|bbox| {
