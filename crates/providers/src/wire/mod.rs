@@ -12,8 +12,8 @@ use std::fmt::Write as _;
 
 use url::Url;
 
-use crate::caller::Caller;
-use crate::{ChatRequest, EmbedLimits, Image, Part, ProviderErrorKind, Result, embedding_model};
+use crate::caller::{Caller, Outcome};
+use crate::{ChatRequest, EmbedLimits, Embedded, Image, Part, ProviderErrorKind, Result, Usage, embedding_model};
 
 /// Most bytes of an answer to a chat: far more than any model writes.
 pub(crate) const CHAT_BYTES: usize = 8 << 20;
@@ -102,6 +102,21 @@ pub(crate) fn check_batch(caller: &Caller, limits: EmbedLimits, texts: &[String]
         return Err(caller.error(ProviderErrorKind::Invalid, message));
     }
     Ok(())
+}
+
+/// What a batch gave: its vectors, the model that the answer names if it names one, else the one `asked`, and
+/// the tokens of the texts.
+pub(crate) fn embedded(outcome: Outcome<(Vec<Vec<f32>>, Option<String>, u64)>, asked: &str) -> Embedded {
+    let (vectors, model, tokens_in) = outcome.value;
+    Embedded {
+        vectors,
+        model: model.unwrap_or_else(|| asked.to_owned()),
+        request_ids: outcome.request_id.into_iter().collect(),
+        usage: Usage {
+            tokens_in,
+            ..outcome.usage
+        },
+    }
 }
 
 /// Checks the vectors of an answer.

@@ -7,9 +7,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::openai::{Item, in_order};
-use super::{check_batch, checked_vectors, limits, url};
+use super::{check_batch, checked_vectors, embedded, limits, url};
 use crate::caller::{Answer, Call, Caller};
-use crate::{EmbedLimits, Embedded, Embedder, Provider, Purpose, Result, Usage};
+use crate::{EmbedLimits, Embedded, Embedder, Provider, Purpose, Result};
 
 /// Where it is.
 pub(crate) const BASE: &str = "https://api.voyageai.com/v1";
@@ -47,16 +47,7 @@ impl Embedder for VoyageEmbedder {
         let dims = self.limits().dims;
         let read = |answer: &Answer| read(answer, texts.len(), dims);
         let outcome = self.caller.call(&call, usize::MAX, read).await?;
-        let (vectors, model, tokens_in) = outcome.value;
-        Ok(Embedded {
-            vectors,
-            model: model.unwrap_or_else(|| self.model.clone()),
-            request_ids: outcome.request_id.into_iter().collect(),
-            usage: Usage {
-                tokens_in,
-                ..outcome.usage
-            },
-        })
+        Ok(embedded(outcome, &self.model))
     }
 }
 

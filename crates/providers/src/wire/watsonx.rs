@@ -7,9 +7,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::openai::Shape;
-use super::{check_batch, checked_vectors, limits};
+use super::{check_batch, checked_vectors, embedded, limits};
 use crate::caller::{Answer, Call, Caller};
-use crate::{EmbedLimits, Embedded, Embedder, Provider, Purpose, Result, Usage};
+use crate::{EmbedLimits, Embedded, Embedder, Provider, Purpose, Result};
 
 /// Where keys are exchanged for tokens.
 pub(crate) const IAM: &str = "https://iam.cloud.ibm.com/identity/token";
@@ -48,16 +48,7 @@ impl Embedder for WatsonxEmbedder {
         let dims = self.limits().dims;
         let read = |answer: &Answer| read(answer, texts.len(), dims);
         let outcome = self.caller.call(&call, usize::MAX, read).await?;
-        let (vectors, model, tokens_in) = outcome.value;
-        Ok(Embedded {
-            vectors,
-            model: model.unwrap_or_else(|| self.model.clone()),
-            request_ids: outcome.request_id.into_iter().collect(),
-            usage: Usage {
-                tokens_in,
-                ..outcome.usage
-            },
-        })
+        Ok(embedded(outcome, &self.model))
     }
 }
 

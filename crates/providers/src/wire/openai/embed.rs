@@ -6,10 +6,10 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::{check_batch, checked_vectors, limits};
+use super::super::{check_batch, checked_vectors, embedded, limits};
 use super::Shape;
 use crate::caller::{Answer, Call, Caller};
-use crate::{EmbedLimits, Embedded, Embedder, Provider, Purpose, Result, Usage};
+use crate::{EmbedLimits, Embedded, Embedder, Provider, Purpose, Result};
 
 /// Most characters of a batch: far fewer tokens than the 300,000 that OpenAI takes at once.
 const BATCH_CHARS: usize = 200_000;
@@ -45,16 +45,7 @@ impl Embedder for OpenAiEmbedder {
         let dims = self.limits().dims;
         let read = |answer: &Answer| read(answer, texts.len(), dims);
         let outcome = self.caller.call(&call, usize::MAX, read).await?;
-        let (vectors, model, tokens_in) = outcome.value;
-        Ok(Embedded {
-            vectors,
-            model: model.unwrap_or_else(|| self.model.clone()),
-            request_ids: outcome.request_id.into_iter().collect(),
-            usage: Usage {
-                tokens_in,
-                ..outcome.usage
-            },
-        })
+        Ok(embedded(outcome, &self.model))
     }
 }
 
