@@ -43,6 +43,7 @@ pub(crate) struct Config {
     pub(crate) auth: Auth,
     pub(crate) engine: Engine,
     pub(crate) sandbox: Sandbox,
+    pub(crate) pdfium: Pdfium,
     pub(crate) secrets: Secrets,
     pub(crate) connectors: Connectors,
     pub(crate) egress: Egress,
@@ -98,6 +99,20 @@ pub(crate) struct Engine {
 #[allow(missing_docs, reason = "see DEFAULTS")]
 pub(crate) struct Sandbox {
     pub(crate) require: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "see DEFAULTS")]
+pub(crate) struct Pdfium {
+    pub(crate) library: PathBuf,
+}
+
+impl Pdfium {
+    /// The library of the second PDF engine, if it is to be used.
+    pub(crate) fn library(&self) -> Option<PathBuf> {
+        Some(self.library.clone()).filter(|library| !library.as_os_str().is_empty())
+    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

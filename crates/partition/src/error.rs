@@ -33,9 +33,9 @@ pub enum PartitionError {
     /// The charset asked for does not exist.
     #[error("unknown encoding `{0}`")]
     UnknownEncoding(String),
-    /// Recognition of text is needed and was to be asked for, see [`crate::Recognition::OnRequest`].
-    #[error("text recognition is needed to read this file")]
-    OcrNeeded,
+    /// A tool is needed that was to be asked for, see [`crate::Tool::OnRequest`].
+    #[error("a tool that has to be loaded first is needed to read this file")]
+    ToolsNeeded,
     /// A limit of [`docmill_model::limits::ParseLimits`] was reached.
     #[error("more than {limit} {unit} (setting `limits.{setting}`)")]
     Limit {
@@ -69,7 +69,7 @@ impl PartitionError {
             Self::Encrypted(_) => Code::FileEncrypted,
             Self::WrongPassword(_) => Code::FilePasswordWrong,
             Self::UnknownEncoding(_) => Code::EncodingUnknown,
-            Self::OcrNeeded => Code::Internal,
+            Self::ToolsNeeded => Code::Internal,
             Self::Limit { .. } => Code::FileLimitExceeded,
         }
     }

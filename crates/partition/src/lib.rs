@@ -36,7 +36,7 @@ use docmill_model::limits::ParseLimits;
 use docmill_model::settings::PartitionOptions;
 use docmill_model::{Document, Element, ElementType, Warning, WarningCode};
 
-pub use context::{Progress, Recognition, Tools};
+pub use context::{Progress, Tool, Tools};
 pub use detect::detect;
 pub use draw::{Drawing, DrawnPage, PagePicture, draw, draw_pages};
 pub use error::PartitionError;
@@ -74,10 +74,10 @@ pub fn partition(
     partition_with(input, options, limits, &Tools::default(), progress)
 }
 
-/// As [`partition`], with recognition of text in pictures.
+/// As [`partition`], with tools.
 ///
 /// # Errors
-/// As [`partition`], and [`PartitionError::OcrNeeded`] as [`Recognition::OnRequest`] says.
+/// As [`partition`], and [`PartitionError::ToolsNeeded`] as [`Tool::OnRequest`] says.
 pub fn partition_with(
     input: &Input,
     options: &PartitionOptions,

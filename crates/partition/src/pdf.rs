@@ -1,6 +1,7 @@
 //! Reader of PDF files: their text layer, laid out.
 //!
-//! The engine opens the file, mending its list of pages where that is broken ([`repair`]), and gives
+//! The engine opens the file, mending its list of pages where that is broken ([`repair`]), or a second one does
+//! ([`opened`]), and gives
 //! characters with their places ([`device`]), without those that nobody sees ([`visibility`]), with the
 //! values of form fields ([`forms`]) and what a tagged file says of them ([`structure`]), on several pages
 //! of a long file at a time ([`ahead`]); everything after that is pure: characters to segments of text ([`segment`]), tagged tables ([`tagged`]), ruled
@@ -39,7 +40,11 @@ mod levels;
 mod line;
 mod links;
 mod lists;
+mod opened;
 mod order;
+mod pdfium;
+#[cfg(test)]
+mod pdfium_tests;
 mod picture;
 mod recognise;
 mod render;
@@ -49,6 +54,7 @@ mod repair_tests;
 mod report;
 mod roles;
 mod rows;
+mod rulings;
 mod scan;
 #[cfg(test)]
 mod scan_tests;
@@ -81,25 +87,22 @@ use docmill_model::limits::ParseLimits;
 use docmill_model::{Warning, WarningCode};
 use image::DynamicImage;
 
-use crate::context::Context;
+use crate::context::{Context, Tools};
 use crate::error::PartitionError;
 use crate::filetype::FileType;
 use engine::PageSource;
+use opened::OpenPdf;
 use recognise::Readers;
 
 pub(crate) fn partition(bytes: &Arc<Vec<u8>>, cx: &mut Context) -> Result<(), PartitionError> {
-    if bytes.is_empty() {
-        return Err(PartitionError::Empty("PDF"));
-    }
-    let opened = hayro::open(bytes, cx.options.password.as_deref())?;
-    for fault in opened.faults {
+    let mut pdf = OpenPdf::open(bytes, cx.options.password.as_deref(), cx.tools.pdfium)?;
+    for fault in std::mem::take(&mut pdf.faults) {
         cx.warn(Warning::new(WarningCode::PartUnreadable, fault));
     }
-    let pdf = Arc::new(opened.pdf);
     let mut source = scanned::ScannedPdf::new(&pdf, cx.options.strategy, Readers::new(cx), cx.tools.threads);
     document::partition(&mut source, cx)?;
-    if source.wants_recognition() {
-        return Err(PartitionError::OcrNeeded);
+    if source.wants_recognition() || pdf.wants_second() {
+        return Err(PartitionError::ToolsNeeded);
     }
     cx.mark_routes();
     crops::add(cx, &mut |index, dpi| render::colour(&pdf, index, dpi));
@@ -128,19 +131,19 @@ pub(crate) type TakePage<'t> = dyn FnMut(u32, Result<DynamicImage, String>) + 't
 pub(crate) fn draw(
     bytes: &Arc<Vec<u8>>,
     password: Option<&str>,
-    limits: &ParseLimits,
+    (limits, tools): (&ParseLimits, &Tools<'_>),
     pages: &[u32],
     long_side: u32,
     take: &mut TakePage<'_>,
 ) -> Result<u32, PartitionError> {
-    if bytes.is_empty() {
-        return Err(PartitionError::Empty("PDF"));
-    }
-    let pdf = hayro::open(bytes, password)?.pdf;
-    let total = checked_count(pdf.pages().len(), limits)?;
+    let pdf = OpenPdf::open(bytes, password, tools.pdfium)?;
+    let total = checked_count(pdf.page_count(), limits)?;
     for &index in pages.iter().filter(|index| **index < total) {
         let drawn = render::long_side(&pdf, index as usize, long_side);
         take(index, drawn.map(Into::into).ok_or_else(|| "it cannot be drawn".into()));
+    }
+    if pdf.wants_second() {
+        return Err(PartitionError::ToolsNeeded);
     }
     Ok(total)
 }

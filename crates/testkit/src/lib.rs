@@ -34,6 +34,17 @@ fn installed(path: &str) -> PathBuf {
     path
 }
 
+/// The PDFium library.
+pub fn pdfium() -> PathBuf {
+    let lib = installed(".venv/lib");
+    let pythons = std::fs::read_dir(&lib).into_iter().flatten().filter_map(Result::ok);
+    let names = ["libpdfium.so", "libpdfium.dylib"];
+    let found = pythons
+        .flat_map(|python| names.map(|name| python.path().join("site-packages/pypdfium2_raw").join(name)))
+        .find(|path| path.is_file());
+    found.unwrap_or_else(|| panic!("{} has no PDFium: run scripts/setup", lib.display()))
+}
+
 /// A script of `tests/python`, to be run by the Python that has what the tests need.
 pub fn python(script: &str) -> Command {
     let mut command = Command::new(installed(".venv/bin/python"));

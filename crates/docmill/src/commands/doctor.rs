@@ -1,10 +1,10 @@
 //! `docmill doctor`.
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use docmill_engine::access;
 use docmill_ocr::Ocr;
+use docmill_pdfium::Library;
 use docmill_sandbox::Level;
 
 use crate::config::{Config, Flags};
@@ -47,6 +47,18 @@ pub(crate) fn run(flags: &Flags) -> Result<ExitCode, Failure> {
         Err(error) => say(false, "data", error.to_string()),
     }
     say_ocr();
+    match config
+        .pdfium
+        .library()
+        .map(|library| (Library::load(&library), library))
+    {
+        None => println!(
+            "note    {:<12}no second engine is set (`pdfium.library`): a PDF that docmill's own can't read fails",
+            "pdfium"
+        ),
+        Some((Ok(_), library)) => say(true, "pdfium", format!("{} can be used", library.display())),
+        Some((Err(error), library)) => say(false, "pdfium", format!("{}: {error}", library.display())),
+    }
     match mail_server(&config) {
         Ok(None) => println!(
             "note    {:<12}no mail server is set (`mail.smtp_url`): mails are written to {} and reach nobody",
@@ -70,8 +82,7 @@ pub(crate) fn run(flags: &Flags) -> Result<ExitCode, Failure> {
 
 /// Whether text in pictures can be recognised. Its lack is no fault: only scans need it.
 fn say_ocr() {
-    let tessdata = std::env::var_os("TESSDATA_PREFIX").filter(|folder| !folder.is_empty());
-    match Ocr::open(tessdata.as_deref().map(Path::new)) {
+    match Ocr::open(setup::tessdata().as_deref()) {
         Ok(ocr) => {
             println!(
                 "ok      {:<12}Tesseract {}; languages: {}",

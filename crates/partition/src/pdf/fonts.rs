@@ -60,14 +60,7 @@ impl<'a> FontTable<'a> {
 
     /// The id of a font, which is that of one like it where there is one.
     pub(super) fn add(&mut self, font: Font) -> FontId {
-        match self.fonts.iter().position(|known| *known == font) {
-            Some(position) => position as FontId,
-            None if self.fonts.len() < usize::from(FontId::MAX) => {
-                self.fonts.push(font);
-                (self.fonts.len() - 1) as FontId
-            }
-            None => 0,
-        }
+        intern(&mut self.fonts, font)
     }
 
     pub(super) fn fonts(&self) -> &[Font] {
@@ -151,6 +144,18 @@ impl<'a> FontTable<'a> {
             Some(id) => self.described.entry(id).or_insert_with(read).clone(),
             None => read(),
         }
+    }
+}
+
+/// The place of a font among others, at their end if it is new; 0 when there are too many.
+pub(super) fn intern(fonts: &mut Vec<Font>, font: Font) -> FontId {
+    match fonts.iter().position(|known| *known == font) {
+        Some(position) => position as FontId,
+        None if fonts.len() < usize::from(FontId::MAX) => {
+            fonts.push(font);
+            (fonts.len() - 1) as FontId
+        }
+        None => 0,
     }
 }
 
@@ -269,7 +274,7 @@ fn describe(dict: &Dict<'_>) -> Font {
 }
 
 /// A font judged by its PostScript name.
-fn styled(name: String) -> Font {
+pub(super) fn styled(name: String) -> Font {
     let name = match name.split_once('+') {
         Some((prefix, rest)) if prefix.len() == 6 => rest.to_owned(),
         _ => name,

@@ -48,7 +48,7 @@ pub(super) fn partition(bytes: &Arc<Vec<u8>>, file_type: FileType, cx: &mut Cont
     };
     document::partition(&mut source, cx)?;
     if source.readers.wanted {
-        return Err(PartitionError::OcrNeeded);
+        return Err(PartitionError::ToolsNeeded);
     }
     let faults = source
         .rasters

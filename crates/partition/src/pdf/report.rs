@@ -20,6 +20,7 @@ pub(super) fn report_route(content: &PageContent, number: u32, is_plain: bool, c
         (Route::Fast, RouteReason::PageUnreadable) => (Route::Fast, RouteReason::PageUnreadable),
         (Route::Fast, _) if fast => (Route::Fast, RouteReason::AskedFor),
         (Route::Fast, _) if content.not_recognised.is_some() => (Route::Fast, RouteReason::RecognitionMissing),
+        (Route::Fast, RouteReason::SecondEngine) if !is_plain => (Route::HiRes, RouteReason::SecondEngine),
         (Route::Fast, RouteReason::TextLayer) if !is_plain => (Route::HiRes, RouteReason::TablesOrFigures),
         read => read,
     };
