@@ -14,7 +14,6 @@ use docmill_nodes::chunk::chunk;
 use docmill_nodes::extract::{self, Extracted, match_patterns};
 use docmill_ocr::Ocr;
 use docmill_partition::{Input, PartitionError, Tool, Tools, draw, partition_with};
-use docmill_pdfium::Library;
 use docmill_sandbox::{FrameWriter, Request};
 use serde::Serialize;
 
@@ -28,15 +27,23 @@ pub(crate) struct Libraries {
     pub(crate) tessdata: Option<PathBuf>,
     /// The second PDF engine, if it is in use.
     pub(crate) pdfium: Option<PathBuf>,
+    /// The decoder of HEIC pictures, if it is in use.
+    pub(crate) heif: Option<PathBuf>,
 }
 
 impl Libraries {
     const TESSDATA: &str = "--tessdata";
     const PDFIUM: &str = "--pdfium";
+    const HEIF: &str = "--heif";
 
     /// As arguments.
     pub(crate) fn args(&self) -> Vec<OsString> {
-        [(Self::TESSDATA, &self.tessdata), (Self::PDFIUM, &self.pdfium)]
+        let named = [
+            (Self::TESSDATA, &self.tessdata),
+            (Self::PDFIUM, &self.pdfium),
+            (Self::HEIF, &self.heif),
+        ];
+        named
             .into_iter()
             .filter_map(|(name, path)| Some([name.into(), path.clone()?.into_os_string()]))
             .flatten()
@@ -51,6 +58,8 @@ impl Libraries {
                 libraries.tessdata = Some(path.into());
             } else if name == Self::PDFIUM {
                 libraries.pdfium = Some(path.into());
+            } else if name == Self::HEIF {
+                libraries.heif = Some(path.into());
             }
         }
         libraries
@@ -60,15 +69,18 @@ impl Libraries {
 /// Libraries as they were loaded, or why they were not.
 struct Loaded {
     ocr: Result<Ocr, String>,
-    pdfium: Option<Result<Library, String>>,
+    pdfium: Option<Result<docmill_pdfium::Library, String>>,
+    heif: Option<Result<docmill_heif::Library, String>>,
 }
 
 impl Loaded {
     fn load(libraries: &Libraries) -> Self {
-        let pdfium = libraries.pdfium.as_deref().map(Library::load);
+        let pdfium = libraries.pdfium.as_deref().map(docmill_pdfium::Library::load);
+        let heif = libraries.heif.as_deref().map(docmill_heif::Library::load);
         Self {
             ocr: Ocr::open(libraries.tessdata.as_deref()).map_err(|error| error.to_string()),
             pdfium: pdfium.map(|loaded| loaded.map_err(|error| error.to_string())),
+            heif: heif.map(|loaded| loaded.map_err(|error| error.to_string())),
         }
     }
 }
@@ -92,6 +104,10 @@ pub(crate) fn main(libraries: &Libraries) -> ! {
                 pdfium: match &loaded {
                     None => libraries.pdfium.as_ref().map(|_| Tool::OnRequest),
                     Some(loaded) => loaded.pdfium.as_ref().map(tool),
+                },
+                heif: match &loaded {
+                    None => libraries.heif.as_ref().map(|_| Tool::OnRequest),
+                    Some(loaded) => loaded.heif.as_ref().map(tool),
                 },
                 threads: available_parallelism().map_or(1, |threads| threads.get().min(MAX_THREADS)),
             };
@@ -255,13 +271,13 @@ mod tests {
     #[test]
     fn libraries_go_through_arguments() {
         let path = |text: &str| Some(PathBuf::from(text));
-        for (tessdata, pdfium) in [
-            (None, None),
-            (path("/models with spaces"), None),
-            (None, path("libpdfium.so")),
-            (path("--pdfium"), path("/opt/pdfium/lib/libpdfium.so")),
+        for (tessdata, pdfium, heif) in [
+            (None, None, None),
+            (path("/models with spaces"), None, path("libheif.so.1")),
+            (None, path("libpdfium.so"), None),
+            (path("--pdfium"), path("/opt/pdfium/lib/libpdfium.so"), path("--heif")),
         ] {
-            let libraries = Libraries { tessdata, pdfium };
+            let libraries = Libraries { tessdata, pdfium, heif };
             assert_eq!(Libraries::from_args(libraries.args().into_iter()), libraries);
         }
     }

@@ -43,7 +43,8 @@ pub(crate) struct Config {
     pub(crate) auth: Auth,
     pub(crate) engine: Engine,
     pub(crate) sandbox: Sandbox,
-    pub(crate) pdfium: Pdfium,
+    pub(crate) pdfium: Library,
+    pub(crate) heif: Library,
     pub(crate) secrets: Secrets,
     pub(crate) connectors: Connectors,
     pub(crate) egress: Egress,
@@ -104,13 +105,13 @@ pub(crate) struct Sandbox {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "see DEFAULTS")]
-pub(crate) struct Pdfium {
+pub(crate) struct Library {
     pub(crate) library: PathBuf,
 }
 
-impl Pdfium {
-    /// The library of the second PDF engine, if it is to be used.
-    pub(crate) fn library(&self) -> Option<PathBuf> {
+impl Library {
+    /// Where the library is, if it is to be used.
+    pub(crate) fn path(&self) -> Option<PathBuf> {
         Some(self.library.clone()).filter(|library| !library.as_os_str().is_empty())
     }
 }

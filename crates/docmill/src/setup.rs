@@ -23,7 +23,8 @@ pub(crate) const CHILD_ARG: &str = "__child";
 pub(crate) fn sandbox(config: &Config) -> Result<Arc<Sandbox>, Failure> {
     let libraries = Libraries {
         tessdata: tessdata(),
-        pdfium: config.pdfium.library(),
+        pdfium: config.pdfium.path(),
+        heif: config.heif.path(),
     };
     let args = [OsString::from(CHILD_ARG)].into_iter().chain(libraries.args());
     let mut sandbox = SandboxConfig::current_exe(args)?;

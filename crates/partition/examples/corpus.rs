@@ -26,6 +26,7 @@ fn main() {
             Err(_) => Tool::Absent(&reason),
         },
         pdfium: pdfium.as_ref().map(Tool::Ready),
+        heif: None,
         threads: std::env::var("THREADS").ok().and_then(|n| n.parse().ok()).unwrap_or(2),
     };
     std::fs::create_dir_all(&out).unwrap();

@@ -26,16 +26,19 @@ pub struct Tools<'t> {
     pub recognition: Tool<'t, docmill_ocr::Ocr>,
     /// The second PDF engine, for files and pages that docmill's own can't read; `None` when it is not in use.
     pub pdfium: Option<Tool<'t, docmill_pdfium::Library>>,
+    /// The decoder of HEIC pictures; without it such files fail with [`PartitionError::Unsupported`].
+    pub heif: Option<Tool<'t, docmill_heif::Library>>,
     /// Pages that may be read or recognised at once; at least 1.
     pub threads: usize,
 }
 
 impl Default for Tools<'_> {
-    /// No recognition, no second engine, one thread.
+    /// No recognition, no second engine, no HEIC, one thread.
     fn default() -> Self {
         Self {
             recognition: Tool::Absent("it is not part of this run"),
             pdfium: None,
+            heif: None,
             threads: 1,
         }
     }

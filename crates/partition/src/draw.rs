@@ -83,7 +83,7 @@ pub fn draw_pages(
             });
             put(index, reduced.map(PagePicture));
         };
-        pdf::draw_pictures(&input.bytes, file_type, limits, &pages, &mut take)?;
+        pdf::draw_pictures(&input.bytes, file_type, (limits, tools), &pages, &mut take)?;
     }
     Ok(())
 }
@@ -114,9 +114,13 @@ pub fn draw(
             LONG_SIDE,
             &mut each,
         )?),
-        FileType::Png | FileType::Jpeg | FileType::Tiff | FileType::Bmp | FileType::Webp | FileType::Gif => {
-            Some(pdf::draw_pictures(&input.bytes, file_type, limits, pages, &mut each)?)
-        }
+        picture if picture.is_picture() => Some(pdf::draw_pictures(
+            &input.bytes,
+            file_type,
+            (limits, tools),
+            pages,
+            &mut each,
+        )?),
         _ => None,
     };
     Ok(Drawing {

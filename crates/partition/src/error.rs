@@ -13,6 +13,9 @@ pub enum PartitionError {
         /// What the file is, for people.
         detected: String,
     },
+    /// A HEIC picture, and its decoder is not at hand.
+    #[error("HEIC pictures are read with the library libheif, which is not at hand: {0}")]
+    HeifMissing(String),
     /// Zero bytes where the format needs some.
     #[error("the file is empty, which is not a valid {0} file")]
     Empty(&'static str),
@@ -63,7 +66,7 @@ impl PartitionError {
     /// The stable code.
     pub fn code(&self) -> Code {
         match self {
-            Self::Unsupported { .. } => Code::FileTypeUnsupported,
+            Self::Unsupported { .. } | Self::HeifMissing(_) => Code::FileTypeUnsupported,
             Self::Empty(_) => Code::FileEmpty,
             Self::Corrupt { .. } => Code::FileCorrupt,
             Self::Encrypted(_) => Code::FileEncrypted,

@@ -109,9 +109,13 @@ fn read(file_type: FileType, bytes: &Arc<Vec<u8>>, cx: &mut Context) -> Result<(
         FileType::Xlsx => xlsx::partition(bytes, cx),
         FileType::Eml => email::partition(bytes, cx),
         FileType::Pdf => pdf::partition(bytes, cx),
-        FileType::Png | FileType::Jpeg | FileType::Tiff | FileType::Bmp | FileType::Webp | FileType::Gif => {
-            pdf::partition_picture(bytes, file_type, cx)
-        }
+        FileType::Bmp
+        | FileType::Gif
+        | FileType::Heic
+        | FileType::Jpeg
+        | FileType::Png
+        | FileType::Tiff
+        | FileType::Webp => pdf::partition_picture(bytes, file_type, cx),
     }
 }
 

@@ -35,6 +35,8 @@ mod grid;
 mod hayro;
 #[cfg(test)]
 mod heading_tests;
+#[cfg(test)]
+mod heic_tests;
 mod joined;
 mod levels;
 mod line;
@@ -152,11 +154,11 @@ pub(crate) fn draw(
 pub(crate) fn draw_pictures(
     bytes: &Arc<Vec<u8>>,
     file_type: FileType,
-    limits: &ParseLimits,
+    (limits, tools): (&ParseLimits, &Tools<'_>),
     pages: &[u32],
     take: &mut TakePage<'_>,
 ) -> Result<u32, PartitionError> {
-    let frames = picture::Frames::open(bytes, file_type, limits)?;
+    let frames = picture::Frames::open(bytes, file_type, limits, tools.heif)?;
     let total = checked_count(frames.len(), limits)?;
     for &index in pages.iter().filter(|index| **index < total) {
         take(index, frames.decode(index as usize));

@@ -33,7 +33,7 @@ impl Placement {
 
     pub(crate) fn size(&self) -> (f32, f32) {
         let (width, height) = (self.right - self.left, self.top - self.bottom);
-        if self.turns % 2 == 0 {
+        if self.turns.is_multiple_of(2) {
             (width, height)
         } else {
             (height, width)

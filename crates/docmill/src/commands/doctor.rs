@@ -4,7 +4,6 @@ use std::process::ExitCode;
 
 use docmill_engine::access;
 use docmill_ocr::Ocr;
-use docmill_pdfium::Library;
 use docmill_sandbox::Level;
 
 use crate::config::{Config, Flags};
@@ -49,15 +48,27 @@ pub(crate) fn run(flags: &Flags) -> Result<ExitCode, Failure> {
     say_ocr();
     match config
         .pdfium
-        .library()
-        .map(|library| (Library::load(&library), library))
+        .path()
+        .map(|path| (docmill_pdfium::Library::load(&path), path))
     {
         None => println!(
             "note    {:<12}no second engine is set (`pdfium.library`): a PDF that docmill's own can't read fails",
             "pdfium"
         ),
-        Some((Ok(_), library)) => say(true, "pdfium", format!("{} can be used", library.display())),
-        Some((Err(error), library)) => say(false, "pdfium", format!("{}: {error}", library.display())),
+        Some((Ok(_), path)) => say(true, "pdfium", format!("{} can be used", path.display())),
+        Some((Err(error), path)) => say(false, "pdfium", format!("{}: {error}", path.display())),
+    }
+    match config
+        .heif
+        .path()
+        .map(|path| (docmill_heif::Library::load(&path), path))
+    {
+        None => println!(
+            "note    {:<12}no decoder of HEIC is set (`heif.library`): such pictures are refused",
+            "heif"
+        ),
+        Some((Ok(heif), path)) => say(true, "heif", format!("{}, version {}", path.display(), heif.version())),
+        Some((Err(error), path)) => say(false, "heif", format!("{}: {error}", path.display())),
     }
     match mail_server(&config) {
         Ok(None) => println!(

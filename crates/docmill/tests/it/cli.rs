@@ -156,3 +156,31 @@ fn the_second_engine_reads_what_the_first_cannot_when_it_is_set() {
         "{refused:?}"
     );
 }
+
+#[test]
+fn pictures_of_telephones_are_read_when_their_decoder_is_set() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let picture = include_bytes!("../../../heif/fixtures/two_pages.heic");
+    std::fs::write(folder.path().join("IMG_0001.HEIC"), picture).expect("written");
+    let without = partition(folder.path(), &["IMG_0001.HEIC"], &[]);
+    let said = String::from_utf8_lossy(&without.stderr).into_owned();
+    assert!(
+        said.contains("no setting `heif.library` names it") && said.contains("file_type_unsupported"),
+        "{said}"
+    );
+
+    let library = docmill_testkit::heif();
+    let set = [("DOCMILL_HEIF__LIBRARY", library.to_str().expect("a path"))];
+    let with = partition(folder.path(), &["IMG_0001.HEIC"], &set);
+    let elements = parsed(&with);
+    let texts: Vec<_> = elements
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|e| e["text"].clone())
+        .collect();
+    assert!(
+        texts.iter().any(|text| text == "The second picture of the file"),
+        "{with:?}"
+    );
+}

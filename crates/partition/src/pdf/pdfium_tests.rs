@@ -1,6 +1,5 @@
 //! The second engine: what it reads that docmill's own can't, and whether both agree on what both can.
 
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use docmill_model::limits::ParseLimits;
@@ -11,29 +10,16 @@ use docmill_pdfium::Library;
 use super::opened::OpenPdf;
 use super::recognise::Readers;
 use super::scanned::ScannedPdf;
-use super::testing::{PdfBuilder, outline, show};
+use super::testing::{PdfBuilder, installed, outline, show};
 use super::{document, render};
 use crate::context::{Context, Tool, Tools};
 use crate::error::PartitionError;
 use crate::{Input, partition_with};
 
-/// The library that `scripts/setup` installs, or that the setting of the same name names.
+/// The library that `scripts/setup` installs.
 fn library() -> &'static Library {
     static LIBRARY: OnceLock<Library> = OnceLock::new();
-    LIBRARY.get_or_init(|| {
-        let named = std::env::var_os("DOCMILL_PDFIUM__LIBRARY").map(PathBuf::from);
-        let path = named.or_else(installed).expect("PDFium: run scripts/setup");
-        Library::load(&path).unwrap()
-    })
-}
-
-fn installed() -> Option<PathBuf> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../.venv/lib");
-    let pythons = std::fs::read_dir(folder).ok()?.filter_map(Result::ok);
-    let names = ["libpdfium.so", "libpdfium.dylib"];
-    pythons
-        .flat_map(|python| names.map(|name| python.path().join("site-packages/pypdfium2_raw").join(name)))
-        .find(|path| path.is_file())
+    LIBRARY.get_or_init(|| Library::load(&installed("pypdfium2_raw", "libpdfium.")).unwrap())
 }
 
 fn read(bytes: &Arc<Vec<u8>>, pdfium: Option<Tool<'_, Library>>) -> Result<Document, PartitionError> {
