@@ -19,6 +19,7 @@ mod ahead;
 mod aligned;
 mod banded;
 mod block;
+mod content;
 mod continued;
 mod crops;
 mod device;

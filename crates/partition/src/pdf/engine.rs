@@ -170,6 +170,8 @@ pub(super) struct PageContent {
     pub(super) ms: f64,
     /// Number of content streams that could not be decoded.
     pub(super) lost_parts: usize,
+    /// Number of content streams that are damaged: what follows the damage may be missing or wrong.
+    pub(super) damaged_parts: usize,
     /// Number of points and curves of the paths drawn.
     pub(super) drawings: usize,
     /// Characters that are not seen; unless they are all there is, they are not among the glyphs.

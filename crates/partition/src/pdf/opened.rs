@@ -212,7 +212,18 @@ impl PageSource for FileSource<'_, '_> {
             Some(pages) => pages.read_page(index),
             None => Err(Unreadable("PDFium can't read it")),
         };
-        own.or_else(|reason| self.read_again(index).ok_or(reason))
+        match own {
+            // What comes after damage, each engine finds more of in other cases.
+            Ok(own) if own.damaged_parts > 0 => match self.read_again(index) {
+                Some(other) if other.glyphs.len() > own.glyphs.len() => Ok(PageContent {
+                    damaged_parts: own.damaged_parts,
+                    ..other
+                }),
+                _ => Ok(own),
+            },
+            Ok(own) => Ok(own),
+            Err(reason) => self.read_again(index).ok_or(reason),
+        }
     }
 
     fn fonts(&self) -> &[Font] {

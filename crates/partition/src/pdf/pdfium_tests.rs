@@ -1,11 +1,14 @@
 //! The second engine: what it reads that docmill's own can't, and whether both agree on what both can.
 
+use std::io::Write;
 use std::sync::{Arc, OnceLock};
 
 use docmill_model::limits::ParseLimits;
 use docmill_model::settings::PartitionOptions;
 use docmill_model::{Document, Route, RouteReason};
 use docmill_pdfium::Library;
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
 
 use super::opened::OpenPdf;
 use super::recognise::Readers;
@@ -196,6 +199,30 @@ fn one_page_that_cannot_be_read_is_read_by_the_second_engine() {
     let reasons: Vec<RouteReason> = document.routes.iter().map(|route| route.reason).collect();
     assert_eq!(reasons, [RouteReason::TextLayer, RouteReason::SecondEngine]);
     assert_eq!(document.warnings, []);
+}
+
+#[test]
+fn of_damaged_content_the_engine_that_finds_more_is_believed() {
+    // A hexadecimal string with a letter that is no digit: the own engine reads up to it.
+    let content = show('F', 12.0, 40.0, 300.0, "The first line was all right.")
+        + "BT /F 12 Tf 40 280 Td <546865z> Tj ET\n"
+        + &show('F', 12.0, 40.0, 240.0, "The last line stands behind the damage.");
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(content.as_bytes()).unwrap();
+    let mut data = encoder.finish().unwrap();
+    // The check sum tells.
+    *data.last_mut().unwrap() ^= 1;
+    let mut builder = PdfBuilder::new();
+    let head = format!("<< /Length {} /Filter /FlateDecode >>\nstream\n", data.len());
+    let part = builder.object([head.as_bytes(), &data, b"\nendstream"].concat());
+    let bytes = builder.page_of(&format!("{part} 0 R"), "").build();
+    let alone = read(&bytes, None).unwrap();
+    assert_eq!(outline(&alone), [("NarrativeText", "The first line was all right.")]);
+    assert_eq!(alone.warnings.len(), 1);
+    let document = read(&bytes, Some(Tool::Ready(library()))).unwrap();
+    let texts: Vec<&str> = outline(&document).into_iter().map(|(_, text)| text).collect();
+    assert_eq!(texts.last(), Some(&"The last line stands behind the damage."));
+    assert_eq!(document.warnings.len(), 1);
 }
 
 #[test]

@@ -87,6 +87,13 @@ pub(super) fn warn_about(content: &PageContent, number: u32, cx: &mut Context) {
             ),
         ));
     }
+    if content.damaged_parts > 0 {
+        cx.warn(Warning::on_page(
+            WarningCode::PartUnreadable,
+            number,
+            format!("page {number}: its content is damaged; what follows the damage may be missing or wrong"),
+        ));
+    }
     if let Some(message) = unseen(&content.unseen) {
         cx.warn(Warning::on_page(
             WarningCode::TextHidden,
