@@ -1,7 +1,7 @@
 //! Tables without rules: lines whose parts stand in common columns.
 
 use super::line::{Line, Part};
-use super::rows::{Grouping, Rows, is_number};
+use super::rows::{Drawn, Grouping, Rows, is_number};
 use super::table::Table;
 
 /// Lines with several parts that a table has at least.
@@ -41,9 +41,13 @@ pub(super) fn run_end(lines: &[Line], start: usize) -> usize {
         }
     }
     // The lines right below the last row may be the rest of its cells.
+    let run = lines.get(first_row..end).unwrap_or_default();
+    let left = run.iter().map(Line::x0).fold(f32::INFINITY, f32::min);
+    let right = run.iter().map(Line::x1).fold(f32::NEG_INFINITY, f32::max);
     while let (Some(last), Some(line)) = (lines.get(end - 1), lines.get(end)) {
-        let tight = line.base - last.base < 1.3 * line.size && same_size(last, line);
-        let inside = line.bbox[0] > last.bbox[0] + line.size && line.bbox[2] < last.bbox[2] + 4.0 * line.size;
+        let step = line.base - last.base;
+        let tight = (step < 1.3 * line.size || step < 1.05 * least) && same_size(last, line);
+        let inside = line.x0() > left + line.size && line.x1() < (last.x1() + 4.0 * line.size).max(right + line.size);
         if !(tight && inside && line.parts.len() == 1) || line.is_item() || line.table.is_some() {
             break;
         }
@@ -61,7 +65,10 @@ fn first_row(lines: &[Line], start: usize) -> Option<usize> {
         }
         if line.parts.len() > 1 {
             let above = lines.get(start..index).unwrap_or_default();
-            let set_in = above.iter().all(|upper| upper.bbox[0] > line.bbox[0] + line.size);
+            // The lowest line of a heading may be the first that has a text in the first column.
+            let below = lines.get(index..lines.len().min(index + 3)).unwrap_or_default();
+            let left = below.iter().map(Line::x0).fold(line.x0(), f32::min);
+            let set_in = above.iter().all(|upper| upper.x0() > left + line.size);
             return set_in.then_some(index);
         }
         let next = lines.get(index + 1)?;
@@ -101,6 +108,11 @@ fn ends_table(last: &Line, line: &Line, step: f32, least: f32) -> bool {
 
 /// Makes a table of lines, if their parts stand in columns.
 pub(super) fn aligned_table(lines: &[Line]) -> Option<Table> {
+    aligned_rows(lines, Drawn::default())
+}
+
+/// The same with what is drawn among the lines.
+pub(super) fn aligned_rows(lines: &[Line], drawn: Drawn<'_>) -> Option<Table> {
     let rows: Vec<&Line> = lines.iter().filter(|line| line.parts.len() > 1).collect();
     if rows.len() < MIN_ROWS {
         return None;
@@ -115,7 +127,7 @@ pub(super) fn aligned_table(lines: &[Line]) -> Option<Table> {
     if !are_aligned(&rows, &separators, size) || code && !figures(&rows) {
         return None;
     }
-    let rows = Rows::new(lines, separators, &[], Grouping::ByLines { head: None });
+    let rows = Rows::new(lines, separators, drawn, Grouping::ByLines { head: None });
     if !rows.is_plausible(MAX_MEAN_CELL)
         || is_filled(lines) && rows.is_prose()
         || rows.is_list()
@@ -124,7 +136,7 @@ pub(super) fn aligned_table(lines: &[Line]) -> Option<Table> {
     {
         return None;
     }
-    rows.into_table(lines)
+    rows.into_table(lines, drawn)
 }
 
 /// The middles of the strips that hardly any row crosses.

@@ -1,0 +1,169 @@
+//! What belongs to a table above its first rule and below its last.
+
+use super::super::grid::Stroke;
+use super::super::line::{Line, lines};
+use super::super::segment::Segment;
+use super::{ENDS, LONG_PART, MAX_BEYOND, OVERHANG};
+
+/// Lines of a table that rules are drawn around the heading of only.
+const MAX_OPEN: usize = 120;
+/// Farthest line of such, in font sizes.
+const OPEN_STEP: f32 = 3.3;
+/// Levels of a heading with rules of their own.
+const MAX_LEVELS: usize = 4;
+/// Tallest level of a heading, in font sizes.
+const LEVEL: f32 = 8.0;
+/// Share of the table's width that the rules of a level cover at least.
+const LEVEL_WIDTH: f32 = 0.2;
+
+/// The lines below a heading up to the first that is prose, or set apart or in other type.
+pub(super) fn rows_below(rule: &Stroke, segments: &[Segment], size: f32) -> Vec<Line> {
+    let below = segments
+        .iter()
+        .filter(|s| s.x1 > rule.from && s.x0 < rule.to && s.base - 0.3 * s.size > rule.at);
+    let mut at = rule.at;
+    let mut taken: Vec<Line> = Vec::new();
+    for line in lines(below.cloned().collect()).into_iter().take(MAX_OPEN) {
+        let fits = line.table.is_none()
+            && line.base - 0.3 * line.size - at < OPEN_STEP * size
+            && (0.8..1.2).contains(&(line.size / size))
+            && line.x0() > rule.from - OVERHANG
+            && line.x1() < rule.to + OVERHANG
+            && !line.is_item()
+            && line.parts.iter().all(|part| part.text.chars().count() <= LONG_PART);
+        if !fits {
+            break;
+        }
+        at = line.base - 0.3 * line.size;
+        taken.push(line);
+    }
+    let rows = taken
+        .iter()
+        .rposition(|line| line.parts.len() > 1)
+        .map_or(0, |last| last + 1);
+    // The last row may have more lines.
+    let end = if rows == 0 { 0 } else { taken.len().min(rows + 3) };
+    taken.truncate(end);
+    taken
+}
+
+/// Lines right above or below the rules of a table that stand in its columns.
+pub(super) fn beyond(chain: &[Stroke], segments: &[Segment], separators: &[f32], size: f32, down: bool) -> Vec<Line> {
+    let (Some(first), Some(last)) = (chain.first(), chain.last()) else {
+        return Vec::new();
+    };
+    let edge = if down { last } else { first };
+    let reach = MAX_BEYOND as f32 * 2.0 * size;
+    let near = segments
+        .iter()
+        .filter(|s| s.x1 > edge.from && s.x0 < edge.to)
+        .filter(|s| {
+            let middle = s.base - 0.3 * s.size;
+            if down {
+                middle > edge.at && middle < edge.at + reach
+            } else {
+                middle < edge.at && middle > edge.at - reach
+            }
+        });
+    let mut found = lines(near.cloned().collect());
+    if !down {
+        found.reverse();
+    }
+    let mut at = edge.at;
+    let mut taken: Vec<Line> = Vec::new();
+    for line in found.into_iter().take(MAX_BEYOND) {
+        let step = (line.base - 0.3 * line.size - at).abs();
+        // A heading of all columns may stand somewhat apart.
+        let full = !down && line.parts.len() > separators.len().max(1);
+        let fits = line.table.is_none()
+            && step < if full { 2.7 } else { 1.7 } * size
+            && (0.8..1.2).contains(&(line.size / size))
+            && line.x0() > edge.from - OVERHANG
+            && line.x1() < edge.to + OVERHANG
+            && !line.is_item()
+            && line.parts.iter().all(|part| part.text.chars().count() <= LONG_PART)
+            && stands_in_columns(&line, separators, down);
+        if !fits {
+            break;
+        }
+        at = line.base - 0.3 * line.size;
+        taken.push(line);
+    }
+    // What stands in one column alone is no heading and no row.
+    let alone = |line: &Line| line.parts.len() < 2;
+    if !down && taken.iter().all(alone) {
+        taken.clear();
+    }
+    while down && taken.last().is_some_and(alone) {
+        taken.pop();
+    }
+    if !down {
+        taken.reverse();
+    }
+    taken
+}
+
+/// Whether the parts of a line stand in columns, none of them reaching over from the first.
+fn stands_in_columns(line: &Line, separators: &[f32], down: bool) -> bool {
+    let crossed = |x0: f32, x1: f32| separators.iter().filter(|x| (x0 + 2.0..x1 - 2.0).contains(*x)).count();
+    let column = |x: f32| separators.partition_point(|s| *s < x);
+    let mut columns: Vec<usize> = line
+        .parts
+        .iter()
+        .map(|part| column((part.x0 + part.x1) / 2.0))
+        .collect();
+    columns.dedup();
+    let apart = columns.len() == line.parts.len();
+    let in_columns = line.parts.iter().all(|part| crossed(part.x0, part.x1) == 0);
+    let later = line.parts.first().is_some_and(|part| column(part.x0) > 0);
+    // Headings of groups stand over several columns.
+    let within = line
+        .parts
+        .first()
+        .is_some_and(|part| later || crossed(part.x0, part.x1) == 0);
+    if down {
+        apart && in_columns && line.parts.len() > 1
+    } else {
+        apart && (in_columns || within) && (line.parts.len() > 1 || later)
+    }
+}
+
+/// Where the heading above the first rule of a table begins, when rules over some of the columns part its
+/// levels: the highest of these rules.
+pub(super) fn heading_top(first: &Stroke, across: &[Stroke], segments: &[Segment], size: f32) -> Option<f32> {
+    let mut top = first.at;
+    for _ in 0..MAX_LEVELS {
+        let level = across
+            .iter()
+            .filter(|rule| rule.at < top - size && rule.at > top - LEVEL * size)
+            .filter(|rule| rule.from > first.from - ENDS && rule.to < first.to + ENDS)
+            .filter(|rule| {
+                let length = rule.to - rule.from;
+                let extent = first.to - first.from;
+                length > LEVEL_WIDTH * extent && length < extent - ENDS
+            })
+            .max_by(|a, b| a.at.total_cmp(&b.at));
+        let Some(level) = level else { break };
+        let between = segments.iter().filter(|s| {
+            let middle = s.base - 0.3 * s.size;
+            middle > level.at && middle < top && s.x1 > first.from && s.x0 < first.to
+        });
+        let mut some = false;
+        for segment in between {
+            let fits = segment.table.is_none()
+                && segment.x0 > first.from - OVERHANG
+                && segment.x1 < first.to + OVERHANG
+                && segment.size < 1.3 * size
+                && segment.text.chars().count() <= LONG_PART;
+            if !fits {
+                return (top < first.at).then_some(top);
+            }
+            some = true;
+        }
+        if !some {
+            break;
+        }
+        top = level.at;
+    }
+    (top < first.at).then_some(top)
+}
