@@ -70,6 +70,7 @@ mod tests;
 mod text;
 #[cfg(test)]
 mod text_tests;
+mod turned;
 mod visibility;
 #[cfg(test)]
 mod visibility_tests;

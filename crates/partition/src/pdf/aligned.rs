@@ -133,6 +133,8 @@ pub(super) fn aligned_rows(lines: &[Line], drawn: Drawn<'_>) -> Option<Table> {
         || rows.is_list()
         || rows.is_contents()
         || rows.is_form()
+        || rows.is_code()
+        || rows.is_annotated()
     {
         return None;
     }

@@ -6,7 +6,7 @@
 
 mod beyond;
 
-use self::beyond::{beyond, heading_top, rows_below};
+use self::beyond::{beyond, heading_top, rows_below, split_at_headings};
 use super::aligned::{are_aligned, is_filled, separators};
 use super::engine::Rule;
 use super::grid::{Stroke, strokes};
@@ -72,7 +72,12 @@ pub(super) fn banded_tables(
     frames.retain(|frame| frame.len() >= 2);
     frames.sort_by(|a, b| width(b).total_cmp(&width(a)));
     for frame in frames {
-        for chain in chains(&frame, segments) {
+        let chains = chains(&frame, segments);
+        let parted = chains
+            .iter()
+            .flat_map(|chain| split_at_headings(chain, &across, segments));
+        let parted: Vec<Vec<Stroke>> = parted.collect();
+        for chain in parted {
             // Two rules far apart part the running heads from the page.
             let page_rules = chain.first().is_some_and(|stroke| stroke.at < 0.1 * height)
                 && chain.last().is_some_and(|stroke| stroke.at > 0.9 * height);
@@ -285,7 +290,13 @@ fn table(chain: &[Stroke], across: &[Stroke], walls: &[Rule], segments: &[Segmen
         walls: &walls,
     };
     let rows = Rows::new(&lines, separators, drawn, grouping);
-    if rows.len() < 2 || !rows.is_plausible(MAX_MEAN_CELL) || rows.is_list() || rows.is_contents() || rows.is_form() {
+    if rows.len() < 2
+        || !rows.is_plausible(MAX_MEAN_CELL)
+        || rows.is_list()
+        || rows.is_contents()
+        || rows.is_form()
+        || rows.is_code()
+    {
         return None;
     }
     let mut table = rows.into_table(&lines, drawn)?;

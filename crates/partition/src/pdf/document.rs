@@ -23,6 +23,7 @@ use super::roles::{Body, BodyCount, Role, roles};
 use super::segment::{Segment, segments};
 use super::table::{Cell, Table};
 use super::tagged::tagged_tables;
+use super::turned;
 use super::words::{self, PageWords};
 use crate::context::Context;
 use crate::error::PartitionError;
@@ -172,12 +173,13 @@ fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
                 .unwrap_or_default(),
         ),
     };
+    let mut turned = turned::take(&mut page.parts);
     if let Some((frame, segments)) = page.parts.first_mut()
         && frame.direction != Direction::Oblique
     {
         let (rules, fills) = framed(&content, frame);
         page.tables = tagged_tables(&content.cells, segments);
-        page.tables.extend(ruled_tables(&rules, segments));
+        page.tables.extend(ruled_tables(&rules, segments, &mut turned));
         page.tables
             .extend(banded_tables(&rules, &fills, frame.size().1, segments));
         segments.extend(
@@ -187,6 +189,7 @@ fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
                 .map(|(index, table)| placeholder(index, table)),
         );
     }
+    turned::put_back(&mut page.parts, turned);
     if cx.options.strategy != Strategy::Fast {
         page.figures = figures(&content, drawn_beside_tables(&content, &page));
     }

@@ -277,12 +277,15 @@ impl Rows {
         let first = cells.first().filter(|cell| !cell.text.is_empty());
         match (first, row.first()) {
             (Some(first), Some(start)) if !start.text.is_empty() => {
-                if goes_on(start, first) {
+                if goes_on(start, first) && stands_below(start, first, line.size) {
                     return true;
                 }
                 // Lines of a text over several columns, or of a label.
                 let alone = above == 1 && below == 1 && self.columns > 1;
                 let note = alone && start.span > 1 && first.span > 1 && begin_together(start, first, line.size);
+                if note && tight && self.is_set_in(first) {
+                    return true;
+                }
                 let wrapped = alone && !start.text.ends_with(':') && !self.has_room(above_line, cells);
                 steps.spaced && tight && (below < above || note || wrapped)
             }
@@ -330,6 +333,13 @@ impl Rows {
         };
         let width = (b[2] - b[0]) * word as f32 / length as f32;
         above.span <= 1 && a[2] + width + WORD_SPACE * self.size < *right
+    }
+
+    /// Whether a text begins to the right of where the first column does.
+    fn is_set_in(&self, cell: &Content) -> bool {
+        let left = self.extents.first().copied().flatten().map(|(left, _)| left);
+        let begins = cell.bbox.map(|bbox| bbox[0]);
+        left.zip(begins).is_some_and(|(left, x)| x > left + 0.7 * self.size)
     }
 
     fn add(&mut self, cells: Vec<Content>, continues: bool) {
@@ -408,6 +418,12 @@ impl Rows {
 fn begin_together(above: &Content, below: &Content, size: f32) -> bool {
     let boxes = above.bbox.zip(below.bbox);
     boxes.is_some_and(|(a, b)| (a[0] - b[0]).abs() < 0.3 * size)
+}
+
+/// Whether a text follows another without lines of other columns between them.
+fn stands_below(above: &Content, below: &Content, size: f32) -> bool {
+    let boxes = above.bbox.zip(below.bbox);
+    boxes.is_none_or(|(a, b)| b[1] - a[3] < 0.9 * size)
 }
 
 /// Where the texts of columns stand, but for those of the first line.

@@ -1,5 +1,7 @@
 //! What belongs to a table above its first rule and below its last.
 
+use std::collections::HashSet;
+
 use super::super::grid::Stroke;
 use super::super::line::{Line, lines};
 use super::super::segment::Segment;
@@ -13,6 +15,9 @@ const OPEN_STEP: f32 = 3.3;
 const MAX_LEVELS: usize = 4;
 /// Tallest level of a heading, in font sizes.
 const LEVEL: f32 = 8.0;
+/// Texts of a heading that tell one when it is there again.
+const MIN_HEADING: usize = 3;
+const MAX_HEADING: usize = 64;
 /// Share of the table's width that the rules of a level cover at least.
 const LEVEL_WIDTH: f32 = 0.2;
 
@@ -166,4 +171,68 @@ pub(super) fn heading_top(first: &Stroke, across: &[Stroke], segments: &[Segment
         top = level.at;
     }
     (top < first.at).then_some(top)
+}
+
+/// Cuts the rules of tables of the same columns that stand one below the other where the heading is there
+/// again.
+pub(super) fn split_at_headings(chain: &[Stroke], across: &[Stroke], segments: &[Segment]) -> Vec<Vec<Stroke>> {
+    let whole = || vec![chain.to_vec()];
+    let [first, second, ..] = chain else { return whole() };
+    let texts = |top: f32, bottom: f32| -> Vec<&Segment> {
+        let inside = |s: &&Segment| {
+            let middle = s.base - 0.3 * s.size;
+            middle > top && middle < bottom && s.x1 > first.from && s.x0 < first.to && s.table.is_none()
+        };
+        segments.iter().filter(inside).collect()
+    };
+    let size = texts(first.at, second.at).iter().map(|s| s.size).fold(0.0, f32::max);
+    // The heading stands above the first rule, with rules of its own, or below it.
+    let top = heading_top(first, across, segments, size.max(6.0));
+    let mut heading: Vec<&str> = match top {
+        Some(top) => texts(top, first.at),
+        None => texts(first.at, second.at),
+    }
+    .iter()
+    .map(|s| s.text.trim())
+    .filter(|text| text.chars().any(char::is_alphabetic))
+    .collect();
+    heading.sort_unstable();
+    heading.dedup();
+    heading.truncate(MAX_HEADING);
+    if heading.len() < MIN_HEADING {
+        return whole();
+    }
+    let mut parts: Vec<Vec<Stroke>> = vec![Vec::new()];
+    for pair in chain.windows(2) {
+        let [above, below] = pair else { continue };
+        if let Some(part) = parts.last_mut() {
+            part.push(*above);
+        }
+        let begun = parts.last().is_some_and(|part| part.len() > 1);
+        let band: HashSet<&str> = texts(above.at, below.at).iter().map(|s| s.text.trim()).collect();
+        let again = heading.iter().filter(|text| band.contains(**text)).count();
+        if begun && again * 10 > heading.len() * 8 {
+            match (top, parts.last_mut()) {
+                (None, Some(part)) => {
+                    // The rule above it begins the next table, and may end this one.
+                    let alone = part.len() > 2
+                        && part
+                            .iter()
+                            .rev()
+                            .nth(1)
+                            .is_some_and(|last| texts(last.at, above.at).is_empty());
+                    if alone {
+                        part.pop();
+                    }
+                    parts.push(vec![*above]);
+                }
+                _ => parts.push(Vec::new()),
+            }
+        }
+    }
+    if let (Some(part), Some(last)) = (parts.last_mut(), chain.last()) {
+        part.push(*last);
+    }
+    parts.retain(|part| part.len() >= 2);
+    parts
 }

@@ -3,6 +3,9 @@
 use super::super::text::is_marker;
 use super::{Content, Rows};
 
+/// A longer text of one line is prose, in characters.
+const LONG_LINE: usize = 55;
+
 impl Rows {
     /// Justified text has gaps too. What tells it from a table is that its pieces go on in the middle
     /// of a sentence, in the first column as well as in the others.
@@ -75,6 +78,30 @@ impl Rows {
             _ => false,
         };
         self.rows.len() >= 3 && last.len() == self.rows.len() && grows && shape
+    }
+
+    /// Whether the rows are statements of a program.
+    pub(in crate::pdf) fn is_code(&self) -> bool {
+        let ends = self.rows.iter().filter(|row| {
+            let last = row.iter().rfind(|cell| !cell.text.is_empty());
+            last.is_some_and(|cell| cell.text.ends_with([';', '{', '}']))
+        });
+        ends.count() * 3 > self.rows.len()
+    }
+
+    /// Whether a column holds prose beside notes in the margin: most of its texts are full lines, which go on
+    /// in the middle of sentences.
+    pub(in crate::pdf) fn is_annotated(&self) -> bool {
+        (1..self.columns).any(|column| {
+            let cells = self.rows.iter().filter_map(|row| row.get(column));
+            let texts: Vec<&str> = cells
+                .map(|cell| cell.text.as_str())
+                .filter(|text| !text.is_empty())
+                .collect();
+            let long = texts.iter().filter(|text| text.chars().count() > LONG_LINE).count();
+            let on = texts.iter().filter(|text| text.starts_with(char::is_lowercase)).count();
+            texts.len() >= 4 && long * 10 > texts.len() * 6 && on * 3 > texts.len()
+        })
     }
 
     /// Whether the cells are fields of a form, each with its label.

@@ -62,6 +62,11 @@ impl Rows {
             return None;
         }
         let repeated = repeats(below);
+        let even = self.evenly(&texts);
+        let drawn_under = drawn.under.is_empty() && drawn.walls.is_empty();
+        if let Some(even) = even.as_ref().filter(|_| repeated && drawn_under) {
+            return Some(even.clone());
+        }
         let mut groups: Vec<Group> = Vec::new();
         for (index, (at, cell)) in texts.iter().enumerate() {
             let first = groups.last().map_or(1, |group| group.to);
@@ -69,14 +74,27 @@ impl Rows {
             let range = self
                 .ruled(cell, below, first, end, drawn.under)
                 .or_else(|| self.walled(cell, first, end, drawn.walls))
-                .or_else(|| self.centred(*at, cell, first, end, repeated));
+                .or_else(|| self.own(*at, cell, below).filter(|_| !repeated))
+                .or_else(|| self.centred(*at, cell, first, end));
             let Some((from, to)) = range else {
-                return self.evenly(&texts, repeated);
+                return even.or_else(|| self.up_to_next(&texts));
             };
             groups.push(Group { at: *at, from, to });
         }
         let several = groups.iter().any(|group| group.to - group.from > 1);
-        several.then_some(groups).or_else(|| self.evenly(&texts, repeated))
+        several.then_some(groups).or(even.filter(|_| repeated))
+    }
+
+    /// The one column a heading stands over, beginning or ending with the heading below it.
+    fn own(&self, at: usize, cell: &Content, below: &[Content]) -> Option<(usize, usize)> {
+        let bbox = cell.bbox.filter(|_| cell.span <= 1)?;
+        let near = |x: f32, y: f32| (x - y).abs() < OWN_COLUMN * self.size;
+        let lower = below.get(at).and_then(|cell| cell.bbox);
+        let aligned = lower.is_some_and(|lower| {
+            near(bbox[0], lower[0]) || near(bbox[2], lower[2]) || near(middle(bbox), middle(lower))
+        });
+        let centred = self.centre(at, at + 1).is_some_and(|centre| near(centre, middle(bbox)));
+        (aligned || centred).then_some((at, at + 1))
     }
 
     /// The columns above a short rule that is drawn under a heading.
@@ -138,18 +156,14 @@ impl Rows {
     }
 
     /// The columns in the middle of which a heading stands.
-    fn centred(&self, at: usize, cell: &Content, first: usize, end: usize, repeated: bool) -> Option<(usize, usize)> {
+    fn centred(&self, at: usize, cell: &Content, first: usize, end: usize) -> Option<(usize, usize)> {
         let x = middle(cell.bbox?);
         let last = (at + cell.span.max(1)).min(end).max(at + 1);
-        let off = |from: usize, to: usize| self.centre(from, to).map(|centre| (centre - x).abs());
-        let own = off(at, last);
-        if cell.span <= 1 && !repeated && own.is_some_and(|off| off < OWN_COLUMN * self.size) {
-            return Some((at, last));
-        }
         let mut best: Option<(f32, (usize, usize))> = None;
         for from in first..=at {
             for to in last..=end {
-                let Some(off) = off(from, to).filter(|off| *off < CENTRED * self.size) else {
+                let off = self.centre(from, to).map(|centre| (centre - x).abs());
+                let Some(off) = off.filter(|off| *off < CENTRED * self.size) else {
                     continue;
                 };
                 let wide = |(from, to): (usize, usize)| to - from;
@@ -164,54 +178,81 @@ impl Rows {
         best.map(|(_, range)| range)
     }
 
-    /// Groups of one size, or each up to the next heading.
-    fn evenly(&self, texts: &[(usize, &Content)], repeated: bool) -> Option<Vec<Group>> {
-        let count = texts.len();
-        let columns = self.columns - 1;
-        // A text over a column of its own is the first line of its heading.
-        let own = |(at, cell): &(usize, &Content)| {
-            let centre = cell.bbox.map(middle).zip(self.centre(*at, at + 1));
-            cell.span <= 1 && centre.is_some_and(|(x, centre)| (x - centre).abs() < OWN_COLUMN * self.size)
-        };
-        if count * 2 > columns || !repeated && texts.iter().all(own) {
-            return None;
-        }
-        let size = columns / count;
+    /// Groups of one size.
+    fn evenly(&self, texts: &[(usize, &Content)]) -> Option<Vec<Group>> {
+        let (count, columns) = (texts.len(), self.columns - 1);
+        let size = columns.checked_div(count).filter(|size| *size > 1)?;
         let even = size * count == columns
             && texts
                 .iter()
                 .enumerate()
                 .all(|(group, (at, _))| (at - 1) / size == group);
-        let group = |index: usize, at: usize| {
-            let (from, to) = if even {
-                (1 + index * size, 1 + (index + 1) * size)
-            } else {
-                (at, texts.get(index + 1).map_or(self.columns, |(next, _)| *next))
-            };
-            Group { at, from, to }
+        let group = |(index, (at, _)): (usize, &(usize, &Content))| Group {
+            at: *at,
+            from: 1 + index * size,
+            to: 1 + (index + 1) * size,
         };
-        Some(
-            texts
-                .iter()
-                .enumerate()
-                .map(|(index, (at, _))| group(index, *at))
-                .collect(),
-        )
+        even.then(|| texts.iter().enumerate().map(group).collect())
     }
 
-    /// Makes the lines of headings that stand above each other one row.
+    /// Each group up to the next heading.
+    fn up_to_next(&self, texts: &[(usize, &Content)]) -> Option<Vec<Group>> {
+        let group = |(index, (at, _)): (usize, &(usize, &Content))| Group {
+            at: *at,
+            from: *at,
+            to: texts.get(index + 1).map_or(self.columns, |(next, _)| *next),
+        };
+        (texts.len() * 2 < self.columns).then(|| texts.iter().enumerate().map(group).collect())
+    }
+
+    /// Makes the lines of headings that stand above each other one row: from the first row with a text in
+    /// the first column upwards.
     pub(super) fn join_headings(&mut self, drawn: Drawn<'_>) {
-        for _ in 0..MAX_LEVELS {
-            let [above, below, next, ..] = self.rows.as_slice() else {
+        self.join_corner();
+        let Some(mut base) = self.rows.iter().take(MAX_LEVELS + 1).position(|row| is_filled(row, 0)) else {
+            return;
+        };
+        while base > 0 {
+            let (Some(above), Some(below), Some(next)) =
+                (self.rows.get(base - 1), self.rows.get(base), self.rows.get(base + 1))
+            else {
                 return;
             };
             if !self.is_wrapped(above, below, next, drawn) {
                 return;
             }
-            let above = self.rows.remove(0);
-            let Some(row) = self.rows.first_mut() else { return };
+            base -= 1;
+            let above = self.rows.remove(base);
+            let Some(row) = self.rows.get_mut(base) else { return };
             for (cell, upper) in row.iter_mut().zip(above) {
                 cell.prepend(upper);
+            }
+        }
+    }
+
+    /// The heading of the first column may stand half way between two rows of headings of the others.
+    fn join_corner(&mut self) {
+        for index in 1..=MAX_LEVELS {
+            let (Some(row), Some(below)) = (self.rows.get(index), self.rows.get(index + 1)) else {
+                return;
+            };
+            let alone = is_filled(row, 0) && (1..self.columns).all(|column| !is_filled(row, column));
+            let top = below
+                .iter()
+                .filter_map(|cell| cell.bbox)
+                .map(|bbox| bbox[1])
+                .reduce(f32::min);
+            let bottom = row.first().and_then(|cell| cell.bbox).map(|bbox| bbox[3]);
+            let beside = top
+                .zip(bottom)
+                .is_some_and(|(top, bottom)| top < bottom - 0.1 * self.size);
+            if alone && beside && !is_filled(below, 0) {
+                let corner = self.rows.remove(index).into_iter().next();
+                let cell = self.rows.get_mut(index).and_then(|row| row.first_mut());
+                if let (Some(cell), Some(corner)) = (cell, corner) {
+                    *cell = corner;
+                }
+                return;
             }
         }
     }
