@@ -161,19 +161,54 @@ pub(super) fn separators(rows: &[&Line], size: f32) -> Vec<f32> {
     let allowed = (rows.len() / 8) as i32;
     let mut out = Vec::new();
     let mut sum = 0;
-    let mut strip: Option<usize> = None;
+    let mut strip: Option<Strip> = None;
     for (bin, d) in delta.iter().enumerate() {
         sum += d;
         if sum <= allowed {
-            strip.get_or_insert(bin);
-        } else if let Some(start) = strip.take() {
-            let width = (bin - start) as f32 * step;
-            if start > 0 && width >= MIN_STRIP * size {
-                out.push(left + (start + bin) as f32 / 2.0 * step);
+            strip.get_or_insert(Strip::new(bin)).add(bin, sum);
+        } else if let Some(strip) = strip.take() {
+            let width = (bin - strip.start) as f32 * step;
+            if strip.start > 0 && width >= MIN_STRIP * size {
+                out.push(left + strip.middle() * step);
             }
         }
     }
     without_word_gaps(out, rows)
+}
+
+/// A strip that hardly any row crosses, being gone through from left to right.
+struct Strip {
+    start: usize,
+    /// Rows that cross the run of bins being gone through, its first and last bin.
+    run: (i32, usize, usize),
+    /// The widest run of those that the fewest rows cross.
+    best: (i32, usize, usize),
+}
+
+impl Strip {
+    fn new(start: usize) -> Self {
+        let none = (i32::MAX, start, start);
+        Self {
+            start,
+            run: none,
+            best: none,
+        }
+    }
+
+    fn add(&mut self, bin: usize, crossed: i32) {
+        self.run = match self.run {
+            (same, first, _) if same == crossed => (crossed, first, bin),
+            _ => (crossed, bin, bin),
+        };
+        let wide = |(_, first, last): (i32, usize, usize)| last - first;
+        if crossed < self.best.0 || crossed == self.best.0 && wide(self.run) > wide(self.best) {
+            self.best = self.run;
+        }
+    }
+
+    fn middle(&self) -> f32 {
+        (self.best.1 + self.best.2 + 1) as f32 / 2.0
+    }
 }
 
 /// Leaves out what only the space between two words of a single row speaks for.

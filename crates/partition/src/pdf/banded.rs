@@ -278,16 +278,11 @@ fn table(chain: &[Stroke], across: &[Stroke], walls: &[Rule], segments: &[Segmen
         .filter(|s| s.to - s.from < 0.9 * extent)
         .map(|s| **s)
         .collect();
-    let walls: Vec<f32> = walls
-        .iter()
-        .filter(|wall| wall.y0 < top + size && wall.y1 > top + 0.5 * size)
-        .map(|wall| wall.x0)
-        .filter(|x| *x > first.from - ENDS && *x < first.to + ENDS)
-        .collect();
+    let boxes = boxes(walls, [first.from, top, first.to, top + size]);
     let drawn = Drawn {
         bounds: &bounds,
         under: &under,
-        walls: &walls,
+        boxes: &boxes,
     };
     let rows = Rows::new(&lines, separators, drawn, grouping);
     if rows.len() < 2
@@ -303,6 +298,21 @@ fn table(chain: &[Stroke], across: &[Stroke], walls: &[Rule], segments: &[Segmen
     let region = [first.from, top, first.to, bottom];
     table.bbox = super::line::union(table.bbox, region);
     Some((table, region))
+}
+
+/// The boxes between the vertical rules that cross the top of a table.
+fn boxes(walls: &[Rule], [left, top, right, bottom]: [f32; 4]) -> Vec<[f32; 4]> {
+    let across = |wall: &&Rule| wall.y0 < bottom && wall.y1 > (top + bottom) / 2.0;
+    let inside = |wall: &&Rule| wall.x0 > left - ENDS && wall.x0 < right + ENDS;
+    let mut found: Vec<&Rule> = walls.iter().filter(across).filter(inside).collect();
+    found.sort_by(|a, b| a.x0.total_cmp(&b.x0));
+    found
+        .windows(2)
+        .filter_map(|pair| match pair {
+            [a, b] => Some([a.x0, top - 1.0, b.x0, a.y1.min(b.y1)]),
+            _ => None,
+        })
+        .collect()
 }
 
 /// The rules made longer to the left over a column of labels, where only the columns of figures are

@@ -235,6 +235,17 @@ impl Grid {
         ])
     }
 
+    /// The boxes of the cells.
+    fn boxes(&self) -> Vec<[f32; 4]> {
+        let mut last: std::collections::BTreeMap<usize, usize> = Default::default();
+        for (at, owner) in self.owner.iter().enumerate() {
+            last.insert(*owner, at);
+        }
+        let columns = self.columns();
+        let area = |(from, to): (usize, usize)| self.area(from / columns, from % columns, to / columns, to % columns);
+        last.into_iter().filter_map(area).collect()
+    }
+
     fn bbox(&self) -> [f32; 4] {
         let end = |v: &[f32]| v.last().copied().unwrap_or(0.0);
         let start = |v: &[f32]| v.first().copied().unwrap_or(0.0);
@@ -363,7 +374,7 @@ fn fill(grid: &Grid, segments: &mut Vec<Segment>, turned: &mut Vec<Turned>) -> O
         let drawn = Drawn {
             bounds: grid.ys.get(1..rows).unwrap_or_default(),
             under: &[],
-            walls: &grid.xs,
+            boxes: &grid.boxes(),
         };
         if let Some(mut table) = aligned_rows(&lines(inside), drawn)
             && table.rows * table.columns > texts.len()

@@ -106,8 +106,8 @@ pub(super) struct Drawn<'a> {
     pub(super) bounds: &'a [f32],
     /// Rules that are shorter than the table, as under the headings of groups of columns.
     pub(super) under: &'a [Stroke],
-    /// Places of the vertical rules.
-    pub(super) walls: &'a [f32],
+    /// Boxes between rules, `[x0, y0, x1, y1]`.
+    pub(super) boxes: &'a [[f32; 4]],
 }
 
 /// What tells rows apart.

@@ -94,13 +94,21 @@ impl Rows {
     pub(in crate::pdf) fn is_annotated(&self) -> bool {
         (1..self.columns).any(|column| {
             let cells = self.rows.iter().filter_map(|row| row.get(column));
-            let texts: Vec<&str> = cells
-                .map(|cell| cell.text.as_str())
-                .filter(|text| !text.is_empty())
-                .collect();
-            let long = texts.iter().filter(|text| text.chars().count() > LONG_LINE).count();
-            let on = texts.iter().filter(|text| text.starts_with(char::is_lowercase)).count();
-            texts.len() >= 4 && long * 10 > texts.len() * 6 && on * 3 > texts.len()
+            let texts: Vec<&Content> = cells.filter(|cell| !cell.text.is_empty()).collect();
+            let right = self.extents.get(column).copied().flatten();
+            let full = |cell: &&&Content| {
+                let (Some(bbox), Some((left, right))) = (cell.bbox, right) else {
+                    return false;
+                };
+                let one_line = bbox[3] - bbox[1] < 1.6 * self.size;
+                one_line && bbox[2] > right - 0.15 * (right - left) && cell.text.chars().count() > LONG_LINE
+            };
+            let on = texts
+                .iter()
+                .filter(|cell| cell.text.starts_with(char::is_lowercase))
+                .count();
+            let full = texts.iter().filter(full).count();
+            texts.len() >= 4 && full * 10 > texts.len() * 6 && on * 3 > texts.len()
         })
     }
 
@@ -115,7 +123,7 @@ impl Rows {
     pub(in crate::pdf) fn is_plausible(&self, mean_cell: usize) -> bool {
         let cells = || self.rows.iter().flatten().filter(|cell| !cell.text.is_empty());
         let filled = cells().count();
-        let chars: usize = cells().map(|cell| cell.text.chars().count()).sum();
+        let chars: usize = cells().map(|cell| cell.text.chars().count() / cell.span.max(1)).sum();
         let alphanumeric = cells()
             .flat_map(|cell| cell.text.chars())
             .filter(|ch| ch.is_alphanumeric())

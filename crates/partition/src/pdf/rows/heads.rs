@@ -6,6 +6,8 @@ use super::{Content, Drawn, Rows};
 
 /// Levels of headings above that of the columns.
 const MAX_LEVELS: usize = 3;
+/// Boxes between rules that are looked at.
+const MAX_BOXES: usize = 500;
 /// How far the middle of a heading may be from that of its columns, in font sizes.
 const CENTRED: f32 = 0.8;
 /// The same where it stands over a single column.
@@ -63,8 +65,8 @@ impl Rows {
         }
         let repeated = repeats(below);
         let even = self.evenly(&texts);
-        let drawn_under = drawn.under.is_empty() && drawn.walls.is_empty();
-        if let Some(even) = even.as_ref().filter(|_| repeated && drawn_under) {
+        let is_plain = drawn.under.is_empty() && drawn.boxes.is_empty();
+        if let Some(even) = even.as_ref().filter(|_| repeated && is_plain) {
             return Some(even.clone());
         }
         let mut groups: Vec<Group> = Vec::new();
@@ -73,7 +75,7 @@ impl Rows {
             let end = texts.get(index + 1).map_or(self.columns, |(next, _)| *next);
             let range = self
                 .ruled(cell, below, first, end, drawn.under)
-                .or_else(|| self.walled(cell, first, end, drawn.walls))
+                .or_else(|| self.boxed(cell, above, first, end, drawn.boxes))
                 .or_else(|| self.own(*at, cell, below).filter(|_| !repeated))
                 .or_else(|| self.centred(*at, cell, first, end));
             let Some((from, to)) = range else {
@@ -119,22 +121,27 @@ impl Rows {
             .filter(|(from, to)| to > from)
     }
 
-    /// The columns between two vertical rules around a heading, if it stands in their middle.
-    fn walled(&self, cell: &Content, first: usize, end: usize, walls: &[f32]) -> Option<(usize, usize)> {
-        let bbox = cell.bbox?;
-        let left = walls
+    /// The columns between the rules around a heading that stands alone there.
+    fn boxed(
+        &self,
+        cell: &Content,
+        above: &[Content],
+        first: usize,
+        end: usize,
+        boxes: &[[f32; 4]],
+    ) -> Option<(usize, usize)> {
+        let place = |cell: &Content| cell.bbox.map(|bbox| (middle(bbox), (bbox[1] + bbox[3]) / 2.0));
+        let (x, y) = place(cell)?;
+        let inside = |[x0, y0, x1, y1]: &[f32; 4], (x, y): (f32, f32)| (x0..x1).contains(&&x) && (y0..y1).contains(&&y);
+        let around = boxes.iter().take(MAX_BOXES).find(|bbox| inside(bbox, (x, y)))?;
+        let alone = above
             .iter()
-            .copied()
-            .filter(|x| *x < bbox[0] + 2.0)
-            .fold(f32::NEG_INFINITY, f32::max);
-        let right = walls
-            .iter()
-            .copied()
-            .filter(|x| *x > bbox[2] - 2.0)
-            .fold(f32::INFINITY, f32::min);
-        let (from, to) = self.within(left, right, first, end)?;
-        let off = (self.centre(from, to)? - middle(bbox)).abs();
-        (left.is_finite() && right.is_finite() && off < 2.0 * CENTRED * self.size).then_some((from, to))
+            .filter_map(place)
+            .filter(|place| inside(around, *place))
+            .count()
+            == 1;
+        let range = self.within(around[0], around[2], first, end);
+        range.filter(|(from, to)| alone && to > from)
     }
 
     /// The columns whose middles are in a stretch.
