@@ -61,6 +61,8 @@ mod structure;
 mod suite_tests;
 mod table;
 #[cfg(test)]
+mod table_kinds_tests;
+#[cfg(test)]
 mod table_tests;
 mod tagged;
 #[cfg(test)]

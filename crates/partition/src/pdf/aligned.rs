@@ -6,6 +6,8 @@ use super::table::Table;
 
 /// Lines with several parts that a table has at least.
 const MIN_ROWS: usize = 3;
+/// Lines of headings over groups of columns.
+const MAX_GROUP_LEVELS: usize = 2;
 /// How far the texts of a column may stand from each other's line, in font sizes.
 const ALIGNED: f32 = 0.8;
 /// Narrowest strip between columns, in font sizes.
@@ -60,7 +62,7 @@ pub(super) fn run_end(lines: &[Line], start: usize) -> usize {
 /// lines of a heading, must be close and not at the left edge, where a paragraph would stand.
 fn first_row(lines: &[Line], start: usize) -> Option<usize> {
     for (index, line) in lines.iter().enumerate().skip(start).take(4) {
-        if line.table.is_some() || line.has_leaders() || line.is_item() {
+        if line.table.is_some() || is_contents_entry(line) || line.is_item() {
             return None;
         }
         if line.parts.len() > 1 {
@@ -79,6 +81,19 @@ fn first_row(lines: &[Line], start: usize) -> Option<usize> {
     None
 }
 
+/// Whether dots lead to a page number. Several figures behind the dots, and amounts, are a table's.
+fn is_contents_entry(line: &Line) -> bool {
+    let figures = || line.parts.iter().skip(1).filter(|part| is_number(&part.text));
+    line.has_leaders() && figures().count() < 2 && !figures().any(|part| is_amount(&part.text))
+}
+
+/// Whether a figure has two decimals.
+fn is_amount(text: &str) -> bool {
+    let digits = |part: &str| part.chars().filter(char::is_ascii_digit).count();
+    let parts = text.trim().rsplit_once(['.', ',']);
+    parts.is_some_and(|(whole, decimals)| digits(whole) > 0 && digits(decimals) == 2 && decimals.len() < 6)
+}
+
 /// Whether two rows have as many parts, each below its counterpart.
 fn same_columns(above: &Line, below: &Line) -> bool {
     above.parts.len() == below.parts.len()
@@ -95,7 +110,11 @@ fn same_size(a: &Line, b: &Line) -> bool {
 
 /// Whether a table does not go on to `line`; `least` is the smallest step between its lines.
 fn ends_table(last: &Line, line: &Line, step: f32, least: f32) -> bool {
-    if line.table.is_some() || line.has_leaders() || line.is_item() || !same_size(last, line) || step > 4.5 * line.size
+    if line.table.is_some()
+        || is_contents_entry(line)
+        || line.is_item()
+        || !same_size(last, line)
+        || step > 4.5 * line.size
     {
         return true;
     }
@@ -143,6 +162,42 @@ pub(super) fn aligned_rows(lines: &[Line], drawn: Drawn<'_>) -> Option<Table> {
 
 /// The middles of the strips that hardly any row crosses.
 pub(super) fn separators(rows: &[&Line], size: f32) -> Vec<f32> {
+    let found = strips(rows, size);
+    // A heading over a group of columns may stand over the gap between them, where nothing else does.
+    let most = rows.iter().map(|line| line.parts.len()).max().unwrap_or(0);
+    let mut below = rows;
+    while let [first, rest @ ..] = below
+        && rows.len() - rest.len() <= MAX_GROUP_LEVELS
+        && rest.len() >= MIN_ROWS
+        && first.parts.len() < most
+    {
+        below = rest;
+    }
+    let others = if below.len() < rows.len() && has_empty_column(below, &found) {
+        strips(below, size)
+    } else {
+        Vec::new()
+    };
+    if !others.is_empty() && others.len() < found.len() {
+        others
+    } else {
+        found
+    }
+}
+
+/// Whether a column other than the first has no text in the rows.
+fn has_empty_column(rows: &[&Line], separators: &[f32]) -> bool {
+    let mut used = vec![false; separators.len() + 1];
+    for (x0, x1) in rows.iter().flat_map(|line| &line.parts).flat_map(pieces) {
+        let column = separators.partition_point(|x| *x < (x0 + x1) / 2.0);
+        if let Some(used) = used.get_mut(column) {
+            *used = true;
+        }
+    }
+    used.iter().skip(1).any(|used| !used)
+}
+
+fn strips(rows: &[&Line], size: f32) -> Vec<f32> {
     let left = rows.iter().map(|line| line.bbox[0]).fold(f32::INFINITY, f32::min);
     let right = rows.iter().map(|line| line.bbox[2]).fold(f32::NEG_INFINITY, f32::max);
     let step = (size / 8.0).max((right - left) / MAX_BINS as f32).max(0.1);

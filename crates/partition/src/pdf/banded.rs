@@ -245,12 +245,12 @@ fn table(chain: &[Stroke], across: &[Stroke], walls: &[Rule], segments: &[Segmen
                 .cloned()
                 .collect(),
         ),
-        None => beyond(chain, segments, &separators, size, false),
+        None => beyond(chain, segments, &separators, (size, 0.0), false),
     };
     let below = if open {
         rest
     } else {
-        beyond(chain, segments, &separators, size, true)
+        beyond(chain, segments, &separators, (size, usual_step(&within)), true)
     };
     let grouping = match grouping {
         Grouping::ByLines { .. } if open => Grouping::ByLines { head: Some(last.at) },
@@ -298,6 +298,24 @@ fn table(chain: &[Stroke], across: &[Stroke], walls: &[Rule], segments: &[Segmen
     let region = [first.from, top, first.to, bottom];
     table.bbox = super::line::union(table.bbox, region);
     Some((table, region))
+}
+
+/// The middle one of the steps between the lines that have several parts.
+fn usual_step(lines: &[Line]) -> f32 {
+    let bases: Vec<f32> = lines
+        .iter()
+        .filter(|line| line.parts.len() > 1)
+        .map(|line| line.base)
+        .collect();
+    let mut steps: Vec<f32> = bases
+        .windows(2)
+        .filter_map(|pair| match pair {
+            [a, b] => Some(b - a),
+            _ => None,
+        })
+        .collect();
+    steps.sort_by(f32::total_cmp);
+    steps.get(steps.len() / 2).copied().unwrap_or(0.0)
 }
 
 /// The boxes between the vertical rules that cross the top of a table.

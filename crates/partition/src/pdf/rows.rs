@@ -12,7 +12,7 @@ use super::grid::Stroke;
 use super::line::{Line, Part, union};
 use super::script::is_unspaced;
 use super::table::{Cell, Table};
-use super::text::append_line;
+use super::text::{append_line, without_leaders};
 
 /// Baselines closer than this, in font sizes, are one row.
 const SAME_ROW: f32 = 0.8;
@@ -221,9 +221,13 @@ impl Rows {
         for part in line.parts.iter().flat_map(|part| self.split(part)) {
             let (first, count) = self.columns_of(&part);
             let Some(cell) = cells.get_mut(first) else { continue };
+            let led = part.text.contains("....").then(|| without_leaders(&part.text));
+            let text = led.as_deref().unwrap_or(&part.text).trim();
+            if text.is_empty() {
+                continue;
+            }
             cell.bold = part.bold && (cell.bold || cell.text.is_empty());
-            let text = part.text.trim();
-            if symbols::follows(text) || cell.text.ends_with('(') {
+            if symbols::follows(text) || cell.text == "(" && text.starts_with(|ch: char| ch.is_ascii_digit()) {
                 cell.text.push_str(text);
             } else {
                 append_line(&mut cell.text, text);

@@ -11,6 +11,8 @@ use super::{ENDS, LONG_PART, MAX_BEYOND, OVERHANG};
 const MAX_OPEN: usize = 120;
 /// Farthest line of such, in font sizes.
 const OPEN_STEP: f32 = 3.3;
+/// Farthest row below the last rule, in font sizes.
+const MAX_STEP: f32 = 2.4;
 /// Levels of a heading with rules of their own.
 const MAX_LEVELS: usize = 4;
 /// Tallest level of a heading, in font sizes.
@@ -53,12 +55,20 @@ pub(super) fn rows_below(rule: &Stroke, segments: &[Segment], size: f32) -> Vec<
 }
 
 /// Lines right above or below the rules of a table that stand in its columns.
-pub(super) fn beyond(chain: &[Stroke], segments: &[Segment], separators: &[f32], size: f32, down: bool) -> Vec<Line> {
+///
+/// `step` is the usual one from row to row.
+pub(super) fn beyond(
+    chain: &[Stroke],
+    segments: &[Segment],
+    separators: &[f32],
+    (size, step): (f32, f32),
+    down: bool,
+) -> Vec<Line> {
     let (Some(first), Some(last)) = (chain.first(), chain.last()) else {
         return Vec::new();
     };
     let edge = if down { last } else { first };
-    let reach = MAX_BEYOND as f32 * 2.0 * size;
+    let reach = MAX_BEYOND as f32 * MAX_STEP * size;
     let near = segments
         .iter()
         .filter(|s| s.x1 > edge.from && s.x0 < edge.to)
@@ -74,6 +84,7 @@ pub(super) fn beyond(chain: &[Stroke], segments: &[Segment], separators: &[f32],
     if !down {
         found.reverse();
     }
+    let usual = if down { step.min(MAX_STEP * size) } else { 0.0 };
     let mut at = edge.at;
     let mut taken: Vec<Line> = Vec::new();
     for line in found.into_iter().take(MAX_BEYOND) {
@@ -81,7 +92,7 @@ pub(super) fn beyond(chain: &[Stroke], segments: &[Segment], separators: &[f32],
         // A heading of all columns may stand somewhat apart.
         let full = !down && line.parts.len() > separators.len().max(1);
         let fits = line.table.is_none()
-            && step < if full { 2.7 } else { 1.7 } * size
+            && step < (if full { 2.7 } else { 1.7 } * size).max(1.1 * usual)
             && (0.8..1.2).contains(&(line.size / size))
             && line.x0() > edge.from - OVERHANG
             && line.x1() < edge.to + OVERHANG

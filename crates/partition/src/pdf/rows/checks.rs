@@ -84,7 +84,7 @@ impl Rows {
     pub(in crate::pdf) fn is_code(&self) -> bool {
         let ends = self.rows.iter().filter(|row| {
             let last = row.iter().rfind(|cell| !cell.text.is_empty());
-            last.is_some_and(|cell| cell.text.ends_with([';', '{', '}']))
+            last.is_some_and(|cell| cell.text.ends_with([';', '{', '}']) || cell.text.ends_with("*/"))
         });
         ends.count() * 3 > self.rows.len()
     }
@@ -112,11 +112,13 @@ impl Rows {
         })
     }
 
-    /// Whether the cells are fields of a form, each with its label.
+    /// Whether the cells are fields of a form, each with its label or left blank.
     pub(in crate::pdf) fn is_form(&self) -> bool {
         let cells = || self.rows.iter().flatten().filter(|cell| !cell.text.is_empty());
         let labelled = cells().filter(|cell| cell.text.trim_end().contains(": ")).count();
-        labelled >= 3 && labelled * 3 > cells().count()
+        let is_blank = |text: &str| text.chars().filter(|ch| *ch == '_').count() >= 4;
+        let blank = cells().filter(|cell| is_blank(&cell.text)).count();
+        labelled >= 3 && labelled * 3 > cells().count() || blank >= 2 && blank * 4 > cells().count()
     }
 
     /// Whether there is enough in the cells, and not too much, for a table.
