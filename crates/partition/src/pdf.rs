@@ -63,6 +63,8 @@ mod table;
 #[cfg(test)]
 mod table_kinds_tests;
 #[cfg(test)]
+mod table_rows_tests;
+#[cfg(test)]
 mod table_tests;
 mod tagged;
 #[cfg(test)]

@@ -82,6 +82,7 @@ fn join_columns(leaf: &mut Leaf<'_>) {
                     && candidate.bbox[0] > table.bbox[2]
                     && candidate.bbox[1] < table.bbox[3]
                     && same_shape(table, candidate)
+                    && (candidate.bbox[1] < table.bbox[1] - SIDES || table.begins_like(candidate))
                     && !leaf.segments.iter().any(above)
             });
         if let Some(next) = next {

@@ -6,8 +6,10 @@
 
 mod checks;
 mod heads;
+mod places;
 mod symbols;
 
+use self::places::{are_parted, begin_together, extents, indents, settled, stands_below};
 use super::grid::Stroke;
 use super::line::{Line, Part, union};
 use super::script::is_unspaced;
@@ -125,6 +127,8 @@ pub(super) struct Rows {
     columns: usize,
     /// Usual font size.
     size: f32,
+    /// Where the labels of rows begin that no label above can go on with.
+    indents: Vec<f32>,
     /// Left and right of the texts of each column, but for the first line.
     extents: Vec<Option<(f32, f32)>>,
     /// Per row the content of the columns; `span` 0 where nothing begins.
@@ -180,12 +184,15 @@ impl Rows {
             columns: separators.len() + 1,
             separators,
             size: lines.iter().map(|line| line.size).sum::<f32>() / lines.len().max(1) as f32,
+            indents: Vec::new(),
             extents: Vec::new(),
             rows: Vec::new(),
         };
+        rows.separators = settled(&rows.separators, lines);
         rows.join_symbols(lines);
         let cells: Vec<Vec<Content>> = lines.iter().map(|line| rows.cells(line)).collect();
         rows.extents = extents(&cells, rows.columns);
+        rows.indents = indents(&cells, drawn.bounds);
         let steps = Steps::new(lines, rows.separators.first().copied().unwrap_or(f32::INFINITY));
         let mut last: Option<(&Line, Vec<Content>)> = None;
         for (line, cells) in lines.iter().zip(cells) {
@@ -198,7 +205,12 @@ impl Rows {
                     length: line.base - last.base,
                     above,
                 };
-                !ruled && rows.continues(line, &cells, &step, &steps, grouping, drawn)
+                // What stands half way between two rows of the others hides no rule between these.
+                let parted = rows
+                    .rows
+                    .last()
+                    .is_some_and(|row| are_parted(row, &cells, drawn.bounds, line.size));
+                !ruled && !parted && rows.continues(line, &cells, &step, &steps, grouping, drawn)
             });
             last = Some((line, cells.clone()));
             rows.add(cells, continues);
@@ -290,7 +302,10 @@ impl Rows {
                 if note && tight && self.is_set_in(first) {
                     return true;
                 }
-                let wrapped = alone && !start.text.ends_with(':') && !self.has_room(above_line, cells);
+                let wrapped = alone
+                    && !start.text.ends_with(':')
+                    && !self.has_room(above_line, cells)
+                    && !self.is_deeper(above_line, cells);
                 steps.spaced && tight && (below < above || note || wrapped)
             }
             (Some(_), _) => steps.spaced && tight && below < above,
@@ -314,7 +329,17 @@ impl Rows {
     fn heads_section(&self, row: &[Content], above: &[Content], cells: &[Content]) -> bool {
         let alone = row.iter().skip(1).all(|cell| cell.text.is_empty());
         let upper = |cell: &Content| cell.text.starts_with(|ch: char| ch.is_uppercase() || is_unspaced(ch));
-        alone && cells.first().is_some_and(upper) && self.has_room(above, cells)
+        alone && cells.first().is_some_and(upper) && (self.has_room(above, cells) || self.is_deeper(above, cells))
+    }
+
+    /// Whether a label is set in under the one above, as far as labels of other rows are.
+    fn is_deeper(&self, above: &[Content], below: &[Content]) -> bool {
+        let left = |cells: &[Content]| cells.first().and_then(|cell| cell.bbox).map(|bbox| bbox[0]);
+        let (Some(above), Some(below)) = (left(above), left(below)) else {
+            return false;
+        };
+        let level = self.indents.iter().any(|x| (x - below).abs() < 0.3 * self.size);
+        below > above + 0.5 * self.size && level
     }
 
     /// Whether the first word of a label would have had room on the line above, so that the label begins
@@ -416,32 +441,4 @@ impl Rows {
         }
         Some(table)
     }
-}
-
-/// Whether two texts begin below each other.
-fn begin_together(above: &Content, below: &Content, size: f32) -> bool {
-    let boxes = above.bbox.zip(below.bbox);
-    boxes.is_some_and(|(a, b)| (a[0] - b[0]).abs() < 0.3 * size)
-}
-
-/// Whether a text follows another without lines of other columns between them.
-fn stands_below(above: &Content, below: &Content, size: f32) -> bool {
-    let boxes = above.bbox.zip(below.bbox);
-    boxes.is_none_or(|(a, b)| b[1] - a[3] < 0.9 * size)
-}
-
-/// Where the texts of columns stand, but for those of the first line.
-fn extents(lines: &[Vec<Content>], columns: usize) -> Vec<Option<(f32, f32)>> {
-    let mut extents: Vec<Option<(f32, f32)>> = vec![None; columns];
-    let skip = usize::from(lines.len() > 3);
-    for cells in lines.iter().skip(skip) {
-        let single = cells.iter().zip(&mut extents).filter(|(cell, _)| cell.span == 1);
-        for (cell, extent) in single {
-            if let Some([x0, _, x1, _]) = cell.bbox {
-                let (left, right) = extent.unwrap_or((x0, x1));
-                *extent = Some((left.min(x0), right.max(x1)));
-            }
-        }
-    }
-    extents
 }

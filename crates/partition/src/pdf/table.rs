@@ -122,6 +122,15 @@ impl Table {
         self.rows += more.rows - skip;
     }
 
+    /// Whether the first rows have the same texts, as a heading that is repeated.
+    pub(super) fn begins_like(&self, other: &Self) -> bool {
+        let first = |table: &Self| -> Vec<(usize, String)> {
+            let cells = table.cells.iter().take_while(|cell| cell.row == 0);
+            cells.map(|cell| (cell.column, cell.text.clone())).collect()
+        };
+        first(self) == first(other)
+    }
+
     /// The cell texts, joined by spaces in reading order.
     pub(super) fn text(&self) -> String {
         let texts: Vec<&str> = self

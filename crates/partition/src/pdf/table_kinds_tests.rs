@@ -5,11 +5,11 @@ use docmill_model::settings::PartitionOptions;
 
 use super::testing::{PdfBuilder, partition, show};
 
-type Texts<'a> = &'a [(f32, f32, &'a str)];
+pub(super) type Texts<'a> = &'a [(f32, f32, &'a str)];
 
 /// What is found on a page: tables as rows of cells `a | b`, where `<2>` tells that a cell spans two columns and `^2` that it
 /// spans two rows, other elements as their type and text.
-fn found(texts: Texts<'_>, drawn: &str) -> Vec<String> {
+pub(super) fn found(texts: Texts<'_>, drawn: &str) -> Vec<String> {
     let mut content = drawn.to_owned();
     for (x, y, text) in texts {
         let font = if text.starts_with('*') { 'B' } else { 'F' };
@@ -51,7 +51,7 @@ fn rows(html: &str) -> String {
     rows.join("\n")
 }
 
-fn line(x0: f32, y0: f32, x1: f32, y1: f32) -> String {
+pub(super) fn line(x0: f32, y0: f32, x1: f32, y1: f32) -> String {
     format!("0.5 w {x0} {y0} m {x1} {y1} l S\n")
 }
 

@@ -181,7 +181,29 @@ pub(super) fn heading_top(first: &Stroke, across: &[Stroke], segments: &[Segment
         }
         top = level.at;
     }
-    (top < first.at).then_some(top)
+    (top < first.at).then(|| headed(top, first, across, segments, size))
+}
+
+/// The top of the headings that stand right above the rules at `top`, each within its rule; else `top`.
+fn headed(top: f32, first: &Stroke, across: &[Stroke], segments: &[Segment], size: f32) -> f32 {
+    let rules = || across.iter().filter(|rule| (rule.at - top).abs() < 1.0);
+    let right_above = segments.iter().filter(|s| {
+        let middle = s.base - 0.3 * s.size;
+        middle < top && middle > top - 1.6 * size && s.x1 > first.from && s.x0 < first.to
+    });
+    let mut highest = top;
+    for segment in right_above {
+        let within = rules().any(|rule| segment.x0 > rule.from - 2.0 && segment.x1 < rule.to + 2.0);
+        let fits = segment.table.is_none()
+            && segment.size < 1.3 * size
+            && segment.text.chars().count() <= LONG_PART / 2
+            && !segment.text.starts_with(char::is_lowercase);
+        if !within || !fits {
+            return top;
+        }
+        highest = highest.min(segment.y0 - 1.0);
+    }
+    highest
 }
 
 /// Cuts the rules of tables of the same columns that stand one below the other where the heading is there
