@@ -100,7 +100,7 @@ fn a_heading_that_is_there_again_begins_a_new_table() {
     let mut drawn = String::new();
     for (top, year) in [(520.0, "2023"), (420.0, "2024")] {
         texts.extend([
-            (200.0, top, year),
+            (235.0, top, year),
             (40.0, top - 16.0, "Fund"),
             (150.0, top - 16.0, "Open"),
             (230.0, top - 16.0, "Change"),

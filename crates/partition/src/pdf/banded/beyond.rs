@@ -184,7 +184,7 @@ pub(super) fn heading_top(first: &Stroke, across: &[Stroke], segments: &[Segment
     (top < first.at).then(|| headed(top, first, across, segments, size))
 }
 
-/// The top of the headings that stand right above the rules at `top`, each within its rule; else `top`.
+/// The top of the headings that stand right above the rules at `top`, each in the middle of its rule; else `top`.
 fn headed(top: f32, first: &Stroke, across: &[Stroke], segments: &[Segment], size: f32) -> f32 {
     let rules = || across.iter().filter(|rule| (rule.at - top).abs() < 1.0);
     let right_above = segments.iter().filter(|s| {
@@ -193,7 +193,11 @@ fn headed(top: f32, first: &Stroke, across: &[Stroke], segments: &[Segment], siz
     });
     let mut highest = top;
     for segment in right_above {
-        let within = rules().any(|rule| segment.x0 > rule.from - 2.0 && segment.x1 < rule.to + 2.0);
+        // A note of the unit stands at the end of its rule.
+        let within = rules().any(|rule| {
+            let off = (segment.x0 + segment.x1 - rule.from - rule.to).abs() / 2.0;
+            segment.x0 > rule.from - 2.0 && segment.x1 < rule.to + 2.0 && off < 2.0 * size
+        });
         let fits = segment.table.is_none()
             && segment.size < 1.3 * size
             && segment.text.chars().count() <= LONG_PART / 2
