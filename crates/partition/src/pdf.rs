@@ -17,6 +17,7 @@
 mod ahead;
 mod aligned;
 mod banded;
+mod bars;
 mod block;
 mod continued;
 mod crops;

@@ -6,6 +6,7 @@ use docmill_model::{Element, ElementType, PageInfo, RouteReason, Warning, Warnin
 use serde_json::{Value, json};
 
 use super::banded::banded_tables;
+use super::bars::bar_charts;
 use super::block::{Block, blocks};
 use super::continued::{Leaf, join_tables};
 use super::drawings::drawn_figures;
@@ -206,6 +207,14 @@ fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
 /// The drawn figures of a page but those that are parts of tables.
 fn drawn_beside_tables(content: &PageContent, page: &Page) -> Vec<[f32; 4]> {
     let mut drawn = drawn_figures(content);
+    let texts: Vec<([f32; 4], &str)> = page
+        .parts
+        .iter()
+        .flat_map(|(frame, segments)| segments.iter().map(move |s| (frame.unmap([s.x0, s.y0, s.x1, s.y1]), s)))
+        .filter(|(_, segment)| segment.table.is_none())
+        .map(|(bbox, segment)| (bbox, segment.text.as_str()))
+        .collect();
+    drawn.extend(bar_charts(content, &texts));
     let Some((frame, _)) = page.parts.first() else {
         return drawn;
     };
