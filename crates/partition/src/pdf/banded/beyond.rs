@@ -184,19 +184,22 @@ pub(super) fn heading_top(first: &Stroke, across: &[Stroke], segments: &[Segment
     (top < first.at).then(|| headed(top, first, across, segments, size))
 }
 
-/// The top of the headings that stand right above the rules at `top`, each in the middle of its rule; else `top`.
+/// The top of the headings that stand right above the rules at `top`, several of them, or one
+/// in the middle of its rule; else `top`.
 fn headed(top: f32, first: &Stroke, across: &[Stroke], segments: &[Segment], size: f32) -> f32 {
     let rules = || across.iter().filter(|rule| (rule.at - top).abs() < 1.0);
-    let right_above = segments.iter().filter(|s| {
+    let right_above = |s: &&Segment| {
         let middle = s.base - 0.3 * s.size;
         middle < top && middle > top - 1.6 * size && s.x1 > first.from && s.x0 < first.to
-    });
+    };
+    let right_above: Vec<&Segment> = segments.iter().filter(right_above).collect();
     let mut highest = top;
-    for segment in right_above {
-        // A note of the unit stands at the end of its rule.
+    for segment in &right_above {
+        // A note of the unit stands alone, at the end of its rule.
         let within = rules().any(|rule| {
             let off = (segment.x0 + segment.x1 - rule.from - rule.to).abs() / 2.0;
-            segment.x0 > rule.from - 2.0 && segment.x1 < rule.to + 2.0 && off < 2.0 * size
+            let inside = segment.x0 > rule.from - 2.0 && segment.x1 < rule.to + 2.0;
+            inside && (off < 2.0 * size || right_above.len() > 1)
         });
         let fits = segment.table.is_none()
             && segment.size < 1.3 * size
