@@ -18,6 +18,7 @@
 mod ahead;
 mod aligned;
 mod banded;
+mod bars;
 mod block;
 mod content;
 mod continued;
@@ -70,6 +71,10 @@ mod structure;
 mod suite_tests;
 mod table;
 #[cfg(test)]
+mod table_kinds_tests;
+#[cfg(test)]
+mod table_rows_tests;
+#[cfg(test)]
 mod table_tests;
 mod tagged;
 #[cfg(test)]
@@ -79,6 +84,7 @@ mod tests;
 mod text;
 #[cfg(test)]
 mod text_tests;
+mod turned;
 mod visibility;
 #[cfg(test)]
 mod visibility_tests;

@@ -6,6 +6,7 @@ use docmill_model::{Element, ElementType, PageInfo, RouteReason, Warning, Warnin
 use serde_json::{Value, json};
 
 use super::banded::banded_tables;
+use super::bars::bar_charts;
 use super::block::{Block, blocks};
 use super::continued::{Leaf, join_tables};
 use super::drawings::drawn_figures;
@@ -23,6 +24,7 @@ use super::roles::{Body, BodyCount, Role, roles};
 use super::segment::{Segment, segments};
 use super::table::{Cell, Table};
 use super::tagged::tagged_tables;
+use super::turned;
 use super::words::{self, PageWords};
 use crate::context::Context;
 use crate::error::PartitionError;
@@ -172,12 +174,13 @@ fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
                 .unwrap_or_default(),
         ),
     };
+    let mut turned = turned::take(&mut page.parts);
     if let Some((frame, segments)) = page.parts.first_mut()
         && frame.direction != Direction::Oblique
     {
         let (rules, fills) = framed(&content, frame);
         page.tables = tagged_tables(&content.cells, segments);
-        page.tables.extend(ruled_tables(&rules, segments));
+        page.tables.extend(ruled_tables(&rules, segments, &mut turned));
         page.tables
             .extend(banded_tables(&rules, &fills, frame.size().1, segments));
         segments.extend(
@@ -187,6 +190,7 @@ fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
                 .map(|(index, table)| placeholder(index, table)),
         );
     }
+    turned::put_back(&mut page.parts, turned);
     if cx.options.strategy != Strategy::Fast {
         page.figures = figures(&content, drawn_beside_tables(&content, &page));
     }
@@ -203,6 +207,14 @@ fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
 /// The drawn figures of a page but those that are parts of tables.
 fn drawn_beside_tables(content: &PageContent, page: &Page) -> Vec<[f32; 4]> {
     let mut drawn = drawn_figures(content);
+    let texts: Vec<([f32; 4], &str)> = page
+        .parts
+        .iter()
+        .flat_map(|(frame, segments)| segments.iter().map(move |s| (frame.unmap([s.x0, s.y0, s.x1, s.y1]), s)))
+        .filter(|(_, segment)| segment.table.is_none())
+        .map(|(bbox, segment)| (bbox, segment.text.as_str()))
+        .collect();
+    drawn.extend(bar_charts(content, &texts));
     let Some((frame, _)) = page.parts.first() else {
         return drawn;
     };

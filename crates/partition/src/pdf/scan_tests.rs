@@ -244,6 +244,31 @@ fn a_ruled_table_of_a_scan_is_a_table() {
 }
 
 #[test]
+fn single_figures_between_the_rules_of_a_scan_are_read() {
+    let mut content = letter();
+    let (xs, ys) = ([40.0, 150.0, 230.0, 310.0, 390.0], [400.0, 376.0, 352.0, 328.0, 304.0]);
+    for y in ys {
+        content += &format!("0.8 w 40 {y} m 390 {y} l S\n");
+    }
+    for x in xs {
+        content += &format!("{x} 400 m {x} 304 l S\n");
+    }
+    for (row, label) in ["Maple", "Copper beech", "Hawthorn", "Juniper"].iter().enumerate() {
+        let y = 384.0 - 24.0 * row as f32;
+        content += &show('F', 10.0, 46.0, y, label);
+        for (column, digit) in [5, 1, 4].iter().enumerate() {
+            content += &show('F', 10.0, 187.0 + 80.0 * column as f32, y, &digit.to_string());
+        }
+    }
+    let document = read(scan(&[picture(&content)]));
+    let table = document.elements.iter().find(|e| e.kind.as_str() == "Table").unwrap();
+    assert_eq!(
+        table.text,
+        "Maple 5 1 4 Copper beech 5 1 4 Hawthorn 5 1 4 Juniper 5 1 4"
+    );
+}
+
+#[test]
 fn only_pages_without_text_are_recognised_and_only_when_asked_for() {
     let scanned = scan(&[picture(&letter())]);
     let wanted = read_with(scanned.clone(), Tool::OnRequest, 1, &english());

@@ -399,7 +399,7 @@ proptest! {
         let mut found = Vec::new();
         for direction in [Direction::East, Direction::South, Direction::West, Direction::North, Direction::Oblique] {
             let mut segments = segments(&content, &[], direction);
-            for table in ruled_tables(&content.rules, &mut segments) {
+            for table in ruled_tables(&content.rules, &mut segments, &mut Vec::new()) {
                 found.extend(table.text().chars().filter(|ch| *ch != ' ').collect::<Vec<_>>());
             }
             for region in read_order(segments) {
