@@ -7,7 +7,7 @@
 //! tables ([`grid`]) and those between horizontal rules or shades ([`banded`]) and running heads
 //! ([`furniture`], [`edges`]) taken out, tables joined over columns and pages ([`continued`]), segments
 //! into reading order ([`order`]), lines, tables without rules ([`aligned`]) and paragraphs ([`block`]),
-//! paragraphs joined over columns and pages ([`joined`]), kinds of elements ([`roles`]) and their
+//! paragraphs joined over columns and pages ([`joined`]), headings ([`headings`]), kinds of elements ([`roles`]) and their
 //! levels ([`levels`], [`lists`]).
 //!
 //! Pages that have no text layer, or none to be trusted ([`recognise`]), are drawn ([`render`]) and their
@@ -18,6 +18,7 @@ mod ahead;
 mod aligned;
 mod banded;
 mod block;
+mod byline;
 mod continued;
 mod crops;
 mod device;
@@ -34,6 +35,7 @@ mod grid;
 mod hayro;
 #[cfg(test)]
 mod heading_tests;
+mod headings;
 mod joined;
 mod levels;
 mod line;

@@ -73,6 +73,8 @@ pub(super) enum TagKind {
     Note,
     /// Of a table.
     Cell,
+    /// Some other part of the text.
+    Other,
 }
 
 /// A cell of a table as the structure tree has it.

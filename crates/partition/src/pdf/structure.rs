@@ -486,6 +486,10 @@ fn child_tag(name: &str, parent: Tag, element: u32) -> Tag {
         // Label and body of an item are one.
         Some(TagKind::ListItem) if name != "LI" && parent.kind == TagKind::ListItem => parent,
         Some(kind) => Tag { kind, element },
+        None if parent.kind == TagKind::None => Tag {
+            kind: TagKind::Other,
+            element: 0,
+        },
         None => parent,
     }
 }
