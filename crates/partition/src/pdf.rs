@@ -3,12 +3,12 @@
 //! The engine opens the file, mending its list of pages where that is broken ([`repair`]), and gives
 //! characters with their places ([`device`]), without those that nobody sees ([`visibility`]), with the
 //! values of form fields ([`forms`]) and what a tagged file says of them ([`structure`]), on several pages
-//! of a long file at a time ([`ahead`]); everything after that is pure: characters to segments of text ([`segment`]), tagged tables ([`tagged`]), ruled
-//! tables ([`grid`]) and those between horizontal rules or shades ([`banded`]) and running heads
-//! ([`furniture`], [`edges`]) taken out, tables joined over columns and pages ([`continued`]), segments
-//! into reading order ([`order`]), lines, tables without rules ([`aligned`]) and paragraphs ([`block`]),
-//! paragraphs joined over columns and pages ([`joined`]), headings ([`headings`]), kinds of elements ([`roles`]) and their
-//! levels ([`levels`], [`lists`]).
+//! of a long file at a time ([`ahead`]); everything after that is pure: characters to segments of text
+//! ([`segment`]), tagged tables ([`tagged`]), ruled tables ([`grid`]) and those between horizontal rules or
+//! shades ([`banded`]) and running heads ([`furniture`], [`edges`]) taken out, tables joined over columns and
+//! pages ([`continued`]), segments into reading order ([`order`]), lines, tables without rules ([`aligned`])
+//! and paragraphs ([`block`]), paragraphs joined over columns and pages ([`joined`]), headings ([`headings`],
+//! [`byline`]) and other kinds of elements ([`roles`]) and their levels ([`levels`], [`ladder`], [`lists`]).
 //!
 //! Pages that have no text layer, or none to be trusted ([`recognise`]), are drawn ([`render`]) and their
 //! text is recognised; the words then take the place of the engine's characters ([`scan`], [`scanned`])
@@ -37,6 +37,7 @@ mod hayro;
 mod heading_tests;
 mod headings;
 mod joined;
+mod ladder;
 mod levels;
 mod line;
 mod links;

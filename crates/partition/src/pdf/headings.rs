@@ -94,7 +94,7 @@ impl Prose {
 }
 
 /// Whether a block is a paragraph, or a good part of one. Lists of names are none.
-fn is_running_text(block: &Block) -> bool {
+pub(super) fn is_running_text(block: &Block) -> bool {
     let words = block.text.split_whitespace();
     let (capital, small) = words.fold((0, 0), |(capital, small), word| match word.chars().next() {
         Some(first) if first.is_lowercase() => (capital, small + 1),
