@@ -2,7 +2,7 @@
 
 use super::aligned::{aligned_table, run_end};
 use super::engine::TagKind;
-use super::line::{Line, SIZE_CHANGE, lines, union};
+use super::line::{Line, SIZE_CHANGE, close_gaps, have_common_gap, lines, union};
 use super::segment::Segment;
 use super::table::Table;
 use super::text::{Marker, append_line, bullet_length, is_caps, is_rule, marker, without_leaders};
@@ -54,6 +54,7 @@ pub(super) struct Block {
 pub(super) fn blocks(region: Vec<Segment>, tables: &[Table]) -> Vec<Block> {
     let mut lines = lines(region);
     lines.retain(|line| line.table.is_some() || !is_rule(&line.text));
+    close_gaps(&mut lines);
     let column = Column::new(&lines);
     let mut blocks: Vec<Block> = Vec::new();
     let mut current: Vec<&Line> = Vec::new();
@@ -331,7 +332,7 @@ fn finish(lines: &[&Line]) -> Option<Block> {
         bold: lines.iter().all(|line| line.bold),
         italic: lines.iter().all(|line| line.italic),
         monospace: lines.iter().all(|line| line.monospace),
-        tabular: lines.iter().all(|line| line.cells > 1) && have_common_gap(lines),
+        tabular: lines.iter().all(|line| line.cells > 1) && have_common_gap(lines, 0.0),
         marker: if first.table.is_some() {
             None
         } else {
@@ -359,44 +360,6 @@ fn finish(lines: &[&Line]) -> Option<Block> {
         block.text = block.text.get(length..).unwrap_or_default().trim_start().to_owned();
     }
     (!block.text.is_empty()).then_some(block)
-}
-
-/// Whether a gap runs down through all lines, as between columns of cells. Justified or recognised prose
-/// has wide gaps too, but each elsewhere.
-fn have_common_gap(lines: &[&Line]) -> bool {
-    let gaps = |line: &Line| -> Vec<(f32, f32)> {
-        let pairs = line.parts.windows(2).filter_map(|pair| match pair {
-            [a, b] if b.x0 > a.x1 => Some((a.x1, b.x0)),
-            _ => None,
-        });
-        pairs.collect()
-    };
-    let mut open: Option<Vec<(f32, f32)>> = None;
-    for line in lines {
-        let here = gaps(line);
-        let next = match open {
-            None => here,
-            // Both are in order, so that one walk finds all overlaps.
-            Some(open) => {
-                let mut common = Vec::new();
-                let mut from = 0;
-                for (left, right) in open {
-                    while here.get(from).is_some_and(|gap| gap.1 <= left) {
-                        from += 1;
-                    }
-                    if let Some(gap) = here.get(from).filter(|gap| gap.0 < right) {
-                        common.push((left.max(gap.0), right.min(gap.1)));
-                    }
-                }
-                common
-            }
-        };
-        if next.is_empty() {
-            return false;
-        }
-        open = Some(next);
-    }
-    true
 }
 
 /// The tag of more than half of the text.
