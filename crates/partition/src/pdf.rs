@@ -6,7 +6,7 @@
 //! of a long file at a time ([`ahead`]); everything after that is pure: characters to segments of text
 //! ([`segment`]), tagged tables ([`tagged`]), ruled tables ([`grid`]) and those between horizontal rules or
 //! shades ([`banded`]) and running heads ([`furniture`], [`edges`]) taken out, tables joined over columns and
-//! pages ([`continued`]), segments into reading order ([`order`]), lines, tables without rules ([`aligned`])
+//! pages ([`continued`]), segments into reading order ([`order`], [`logical`]), lines, tables without rules ([`aligned`])
 //! and paragraphs ([`block`]), paragraphs joined over columns and pages ([`joined`]), headings ([`headings`],
 //! [`byline`]) and other kinds of elements ([`roles`]) and their levels ([`levels`], [`ladder`], [`lists`]).
 //!
@@ -42,6 +42,9 @@ mod levels;
 mod line;
 mod links;
 mod lists;
+mod logical;
+#[cfg(test)]
+mod logical_tests;
 mod order;
 mod picture;
 mod recognise;

@@ -17,7 +17,7 @@ use super::grid::ruled_tables;
 use super::joined::join_paragraphs;
 use super::links::{LinkedText, linked_texts, links_in};
 use super::lists::set_depths;
-use super::order::read_order;
+use super::logical::reading_order;
 use super::report::{report_route, warn_about};
 use super::roles::{Body, BodyCount, Role, roles};
 use super::segment::{Segment, segments};
@@ -176,6 +176,7 @@ fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
         && frame.direction != Direction::Oblique
     {
         let (rules, fills) = framed(&content, frame);
+        let orders: Vec<(f32, f32, u32)> = segments.iter().map(order_at).collect();
         page.tables = tagged_tables(&content.cells, segments);
         page.tables.extend(ruled_tables(&rules, segments));
         page.tables
@@ -184,7 +185,7 @@ fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
             page.tables
                 .iter()
                 .enumerate()
-                .map(|(index, table)| placeholder(index, table)),
+                .map(|(index, table)| placeholder(index, table, &orders)),
         );
     }
     if cx.options.strategy != Strategy::Fast {
@@ -239,9 +240,21 @@ fn even_sizes(segments: &mut [Segment]) {
     }
 }
 
-/// Keeps a table's place among the text while the page is laid out.
-fn placeholder(index: usize, table: &Table) -> Segment {
+/// The middle of a segment and its place in the structure tree.
+fn order_at(segment: &Segment) -> (f32, f32, u32) {
+    (
+        (segment.x0 + segment.x1) / 2.0,
+        (segment.y0 + segment.y1) / 2.0,
+        segment.tag.order,
+    )
+}
+
+/// Keeps a table's place among the text while the page is laid out; `orders` are those of all text.
+fn placeholder(index: usize, table: &Table, orders: &[(f32, f32, u32)]) -> Segment {
     let [x0, y0, x1, y1] = table.bbox;
+    let within = orders
+        .iter()
+        .filter(|(x, y, order)| *order > 0 && (x0..=x1).contains(x) && (y0..=y1).contains(y));
     Segment {
         text: table.text(),
         x0,
@@ -255,7 +268,10 @@ fn placeholder(index: usize, table: &Table) -> Segment {
         italic: false,
         monospace: false,
         table: Some(index),
-        tag: Tag::default(),
+        tag: Tag {
+            order: within.map(|(_, _, order)| *order).min().unwrap_or(0),
+            ..Tag::default()
+        },
         breaks: Vec::new(),
     }
 }
@@ -283,7 +299,7 @@ fn directions(content: &PageContent) -> Vec<Direction> {
 fn lay_out(page: &mut Page) -> Vec<(Frame, Block)> {
     let mut out = Vec::new();
     for (frame, segments) in page.parts.drain(..) {
-        for region in read_order(segments) {
+        for region in reading_order(segments) {
             out.extend(blocks(region, &page.tables).into_iter().map(|block| (frame, block)));
         }
     }

@@ -56,6 +56,8 @@ pub(super) struct Tag {
     pub(super) kind: TagKind,
     /// Number of the element, the same for all text of a paragraph, and 0 for none.
     pub(super) element: u32,
+    /// Place in the order in which the tree has the content of the page, from 1, and 0 for none.
+    pub(super) order: u32,
 }
 
 /// Kinds of structure elements, as far as layout cares.

@@ -177,7 +177,7 @@ fn set_levels(rungs: &mut [Rung]) {
     for rung in rungs.iter_mut() {
         level += match above {
             None => 0,
-            Some((cover, aside)) => u32::from(!(cover && rung.cover) && !aside),
+            Some((cover, aside)) => u32::from(!(aside || cover && rung.cover)),
         };
         above = Some((rung.cover, rung.aside));
         rung.level = level;
