@@ -4,7 +4,7 @@
 //! characters with their places ([`device`]), without those that nobody sees ([`visibility`]), with the
 //! values of form fields ([`forms`]) and what a tagged file says of them ([`structure`]), on several pages
 //! of a long file at a time ([`ahead`]); everything after that is pure: characters to segments of text
-//! ([`segment`]), tagged tables ([`tagged`]), ruled tables ([`grid`]) and those between horizontal rules or
+//! ([`segment`], [`sizes`]), tagged tables ([`tagged`]), ruled tables ([`grid`]) and those between horizontal rules or
 //! shades ([`banded`]) and running heads ([`furniture`], [`edges`]) taken out, tables joined over columns and
 //! pages ([`continued`]), segments into reading order ([`order`], [`logical`]), lines, tables without rules ([`aligned`])
 //! and paragraphs ([`block`]), paragraphs joined over columns and pages ([`joined`]), headings ([`headings`],
@@ -61,6 +61,7 @@ mod scan_tests;
 mod scanned;
 mod script;
 mod segment;
+mod sizes;
 mod spacing;
 mod structure;
 #[cfg(test)]

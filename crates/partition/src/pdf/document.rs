@@ -21,6 +21,7 @@ use super::logical::reading_order;
 use super::report::{report_route, warn_about};
 use super::roles::{Body, BodyCount, Role, roles};
 use super::segment::{Segment, segments};
+use super::sizes::even_sizes;
 use super::table::{Cell, Table};
 use super::tagged::tagged_tables;
 use super::words::{self, PageWords};
@@ -154,9 +155,7 @@ fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
             .map(|direction| {
                 let frame = Frame::new(direction, content.width, content.height);
                 let mut segments = segments(&content, source.fonts(), direction);
-                if content.hidden * 2 > content.glyphs.len() {
-                    even_sizes(&mut segments);
-                }
+                even_sizes(&mut segments, &content);
                 (frame, segments)
             })
             .collect(),
@@ -222,22 +221,6 @@ fn framed(content: &PageContent, frame: &Frame) -> (Vec<Rule>, Vec<[f32; 4]>) {
     };
     let fills = content.fills.iter().map(|bbox| frame.map_box(*bbox));
     (content.rules.iter().map(rule).collect(), fills.collect())
-}
-
-/// Text recognition gives every word a size of its own; those around the median are made one.
-fn even_sizes(segments: &mut [Segment]) {
-    let mut sizes: Vec<f32> = segments.iter().map(|segment| segment.size).collect();
-    if sizes.is_empty() {
-        return;
-    }
-    let middle = sizes.len() / 2;
-    let usual = *sizes.select_nth_unstable_by(middle, f32::total_cmp).1;
-    for segment in segments {
-        if (0.65..1.5).contains(&(segment.size / usual)) {
-            segment.size = usual;
-        }
-        segment.bold = false;
-    }
 }
 
 /// The middle of a segment and its place in the structure tree.
