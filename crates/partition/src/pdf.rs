@@ -6,8 +6,8 @@
 //! of a long file at a time ([`ahead`]); everything after that is pure: characters to segments of text
 //! ([`segment`], [`sizes`]), tagged tables ([`tagged`]), ruled tables ([`grid`]) and those between horizontal rules or
 //! shades ([`banded`]) and running heads ([`furniture`], [`edges`]) taken out, tables joined over columns and
-//! pages ([`continued`]), segments into reading order ([`order`], [`logical`]), lines, tables without rules ([`aligned`])
-//! and paragraphs ([`block`]), paragraphs joined over columns and pages ([`joined`]), headings ([`headings`],
+//! pages ([`continued`]), segments into reading order ([`order`], [`logical`]), lines, tables without rules ([`aligned`]),
+//! lists ([`counted`]) and paragraphs ([`block`]), paragraphs joined over columns and pages ([`joined`]), headings ([`headings`],
 //! [`byline`]) and other kinds of elements ([`roles`]) and their levels ([`levels`], [`ladder`], [`lists`]).
 //!
 //! Pages that have no text layer, or none to be trusted ([`recognise`]), are drawn ([`render`]) and their
@@ -20,6 +20,7 @@ mod banded;
 mod block;
 mod byline;
 mod continued;
+mod counted;
 mod crops;
 mod device;
 mod document;

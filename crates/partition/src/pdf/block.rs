@@ -1,6 +1,7 @@
 //! Lines to blocks: paragraphs, headings, list items, tables.
 
 use super::aligned::{aligned_table, run_end};
+use super::counted::count_entries;
 use super::engine::TagKind;
 use super::line::{Line, SIZE_CHANGE, close_gaps, have_common_gap, lines, union};
 use super::segment::Segment;
@@ -55,6 +56,7 @@ pub(super) fn blocks(region: Vec<Segment>, tables: &[Table]) -> Vec<Block> {
     let mut lines = lines(region);
     lines.retain(|line| line.table.is_some() || !is_rule(&line.text));
     close_gaps(&mut lines);
+    count_entries(&mut lines);
     let column = Column::new(&lines);
     let mut blocks: Vec<Block> = Vec::new();
     let mut current: Vec<&Line> = Vec::new();
@@ -181,7 +183,7 @@ fn starts_block(current: &[&Line], last: &Line, line: &Line, next: Option<&Line>
     if tagged && step < 2.0 * size && (0.8..1.25).contains(&(line.size / last.size)) {
         return false;
     }
-    let in_item = current.first().is_some_and(|first| marker(&first.text).is_some());
+    let in_item = current.first().is_some_and(|first| marker_of(first).is_some());
     if line.size.max(last.size) > SIZE_CHANGE * line.size.min(last.size) {
         return true;
     }
@@ -220,7 +222,7 @@ fn starts_block(current: &[&Line], last: &Line, line: &Line, next: Option<&Line>
     if step > usual * size {
         return true;
     }
-    if marker(&line.text).is_some() || is_choice(&line.text) || is_choice(&last.text) {
+    if marker_of(line).is_some() || is_choice(&line.text) || is_choice(&last.text) {
         return true;
     }
     if line.cells > 1 {
@@ -264,6 +266,11 @@ fn continues_heading(last: &Line, line: &Line, column: &Column) -> bool {
         && (0.97..1.03).contains(&(line.size / last.size))
         && (line.x0() - text.x0).abs() < 0.5 * line.size
         && line.base - last.base < 1.6 * line.size
+}
+
+/// How a line starts when it begins a list item.
+fn marker_of(line: &Line) -> Option<Marker> {
+    marker(&line.text).or(line.counted.then_some(Marker::Number))
 }
 
 /// A line of boxes to tick.
@@ -333,11 +340,7 @@ fn finish(lines: &[&Line]) -> Option<Block> {
         italic: lines.iter().all(|line| line.italic),
         monospace: lines.iter().all(|line| line.monospace),
         tabular: lines.iter().all(|line| line.cells > 1) && have_common_gap(lines, 0.0),
-        marker: if first.table.is_some() {
-            None
-        } else {
-            marker(&first.text)
-        },
+        marker: if first.table.is_some() { None } else { marker_of(first) },
         leaders: lines.iter().any(|line| line.has_leaders()),
         code: String::new(),
         tag: tag(lines),

@@ -37,6 +37,8 @@ pub(super) struct Line {
     pub(super) parts: Vec<Part>,
     /// Number of parts that wide gaps separate.
     pub(super) cells: usize,
+    /// Begins an entry of a counted list, see [`super::counted`].
+    pub(super) counted: bool,
     /// What the file's structure says it is.
     pub(super) tag: Tag,
     /// Stands for a table of the page.
@@ -126,6 +128,7 @@ fn line(row: Vec<Segment>) -> Option<Line> {
         monospace: main.monospace,
         parts: Vec::new(),
         cells: 0,
+        counted: false,
         tag: main.tag,
         table: main.table,
     };
