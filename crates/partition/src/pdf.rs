@@ -6,7 +6,7 @@
 //! of a long file at a time ([`ahead`]); everything after that is pure: characters to segments of text
 //! ([`segment`], [`sizes`]), tagged tables ([`tagged`]), ruled tables ([`grid`]) and those between horizontal rules or
 //! shades ([`banded`]) and running heads ([`furniture`], [`edges`]) taken out, tables joined over columns and
-//! pages ([`continued`]), segments into reading order ([`order`], [`logical`]), lines, tables without rules ([`aligned`]),
+//! pages ([`continued`]), segments into reading order ([`order`], [`side_heads`], [`logical`]), lines, tables without rules ([`aligned`]),
 //! lists ([`counted`]) and paragraphs ([`block`]), paragraphs joined over columns and pages ([`joined`]), headings ([`headings`],
 //! [`byline`]) and other kinds of elements ([`roles`]) and their levels ([`levels`], [`ladder`], [`lists`]).
 //!
@@ -62,6 +62,7 @@ mod scan_tests;
 mod scanned;
 mod script;
 mod segment;
+mod side_heads;
 mod sizes;
 mod spacing;
 mod structure;

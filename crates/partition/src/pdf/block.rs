@@ -187,6 +187,10 @@ fn starts_block(current: &[&Line], last: &Line, line: &Line, next: Option<&Line>
     if line.size.max(last.size) > SIZE_CHANGE * line.size.min(last.size) {
         return true;
     }
+    // A section number, and a date with it, above the words of its heading.
+    if line.bold && step < 1.6 * size && (line.x0() - last.x0()).abs() < size && is_section_number(current) {
+        return false;
+    }
     // Bold text that ends at the end of a full line may just run on as plain text.
     let set_in = line.x0() > last.x0() + INDENT * size;
     if last.bold != line.bold && !in_item && (set_in || has_room(last, line, column)) {
@@ -268,6 +272,26 @@ fn continues_heading(last: &Line, line: &Line, column: &Column) -> bool {
         && line.base - last.base < 1.6 * line.size
 }
 
+/// Lines of a section number with dots, and nothing but figures.
+fn is_section_number(lines: &[&Line]) -> bool {
+    let figures = |line: &&Line| !line.text.chars().any(|ch| ch.is_alphabetic() || ch == '%' || ch == ',');
+    let number = lines.first().is_some_and(|line| {
+        let mut parts = line.text.trim_end_matches('.').split('.');
+        line.text.contains('.')
+            && parts.all(|part| (1..=3).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit()))
+    });
+    number && lines.len() <= 2 && lines.iter().all(figures)
+}
+
+/// Whether all lines are bold; figures above words may have another weight.
+fn is_bold(lines: &[&Line]) -> bool {
+    let words = |line: &&&Line| line.text.chars().any(char::is_alphabetic);
+    match lines.iter().any(|line| words(&line)) {
+        true => lines.iter().filter(words).all(|line| line.bold),
+        false => lines.iter().all(|line| line.bold),
+    }
+}
+
 /// How a line starts when it begins a list item.
 fn marker_of(line: &Line) -> Option<Marker> {
     marker(&line.text).or(line.counted.then_some(Marker::Number))
@@ -336,7 +360,7 @@ fn finish(lines: &[&Line]) -> Option<Block> {
             .max_by_key(|line| line.text.len())
             .map_or(first.size, |line| line.size),
         font: first.font,
-        bold: lines.iter().all(|line| line.bold),
+        bold: is_bold(lines),
         italic: lines.iter().all(|line| line.italic),
         monospace: lines.iter().all(|line| line.monospace),
         tabular: lines.iter().all(|line| line.cells > 1) && have_common_gap(lines, 0.0),

@@ -312,8 +312,14 @@ enum Evidence {
 
 fn heading_evidence(block: &Block, body: Body) -> Evidence {
     let text = block.text.as_str();
-    let letters = text.chars().filter(|ch| ch.is_alphabetic()).count();
-    let visible = text.chars().filter(|ch| !ch.is_whitespace()).count();
+    // A section number, and a date with it, may stand on lines of their own above the words.
+    let figures = text
+        .split(' ')
+        .take_while(|word| !word.chars().any(char::is_alphabetic));
+    let length: usize = figures.clone().take(2).map(|word| word.len() + 1).sum();
+    let rest = text.get(length..).unwrap_or_default();
+    let letters = rest.chars().filter(|ch| ch.is_alphabetic()).count();
+    let visible = rest.chars().filter(|ch| !ch.is_whitespace()).count();
     let words = text.split_whitespace().count();
     if is_row(block) || block.leaders || block.marker == Some(Marker::Bullet) || letters < 2 || letters * 2 < visible {
         return Evidence::None;
@@ -321,7 +327,7 @@ fn heading_evidence(block: &Block, body: Body) -> Evidence {
     let ratio = block.size / body.size;
     let larger = ratio >= LARGER;
     let (max_lines, max_chars) = if ratio >= 1.3 { (5, 260) } else { (3, 180) };
-    if block.lines > max_lines || text.chars().count() > max_chars {
+    if block.lines > max_lines + figures.take(2).count() || text.chars().count() > max_chars {
         return Evidence::None;
     }
     if text.ends_with([',', ';']) || (text.ends_with(':') && !larger) || is_caption(text) {
