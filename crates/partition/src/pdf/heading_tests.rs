@@ -230,3 +230,20 @@ fn bookmarks_make_no_headings_of_tagged_text_in_the_type_of_the_body() {
     assert_eq!(title_texts(&tagged("P", 'F', outline)), ["The plan", "The budget"]);
     assert_eq!(title_texts(&tagged("P", 'B', outline)).len(), 3);
 }
+
+#[test]
+fn a_section_number_and_a_date_above_the_words_belong_to_the_heading() {
+    let page = |number: &str| {
+        let content = show('F', 10.0, 40.0, 560.0, number)
+            + &show('F', 10.0, 40.0, 548.0, "(03-11-1998)")
+            + &show('B', 10.0, 40.0, 536.0, "Terms of it")
+            + &show('B', 10.0, 40.0, 524.0, "and Words")
+            + &prose(500.0, 4);
+        read(PdfBuilder::new().page(&content, ""))
+    };
+    assert_eq!(
+        title_texts(&page("4.7.31.2")),
+        ["4.7.31.2 (03-11-1998) Terms of it and Words"]
+    );
+    assert_eq!(title_texts(&page("2,300")), ["Terms of it and Words"]);
+}
