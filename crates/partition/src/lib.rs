@@ -136,7 +136,10 @@ pub(crate) fn partition_embedded(input: &Input, cx: &mut Context) -> Result<Docu
 
 /// What every format has in common: document-wide metadata, ids, parents, exclusions, warnings.
 fn finish(document: &mut Document, input: &Input, file_type: FileType, options: &PartitionOptions) {
-    let is_empty = document.elements.iter().all(|element| element.kind == ElementType::PageBreak);
+    let is_empty = document
+        .elements
+        .iter()
+        .all(|element| element.kind == ElementType::PageBreak);
     if is_empty && file_type != FileType::Empty && !input.bytes.is_empty() {
         document.warnings.push(Warning::new(
             WarningCode::NoElements,

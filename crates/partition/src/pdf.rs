@@ -4,12 +4,12 @@
 //! ([`opened`]), and gives
 //! characters with their places ([`device`]), without those that nobody sees ([`visibility`]), with the
 //! values of form fields ([`forms`]) and what a tagged file says of them ([`structure`]), on several pages
-//! of a long file at a time ([`ahead`]); everything after that is pure: characters to segments of text ([`segment`]), tagged tables ([`tagged`]), ruled
-//! tables ([`grid`]) and those between horizontal rules or shades ([`banded`]) and running heads
-//! ([`furniture`], [`edges`]) taken out, tables joined over columns and pages ([`continued`]), segments
-//! into reading order ([`order`]), lines, tables without rules ([`aligned`]) and paragraphs ([`block`]),
-//! paragraphs joined over columns and pages ([`joined`]), kinds of elements ([`roles`]) and their
-//! levels ([`levels`], [`lists`]).
+//! of a long file at a time ([`ahead`]); everything after that is pure: characters to segments of text
+//! ([`segment`], [`sizes`]), tagged tables ([`tagged`]), ruled tables ([`grid`]) and those between horizontal rules or
+//! shades ([`banded`]) and running heads ([`furniture`], [`edges`]) taken out, tables joined over columns and
+//! pages ([`continued`]), segments into reading order ([`order`], [`side_heads`], [`logical`]), lines, tables without rules ([`aligned`]),
+//! lists ([`counted`]) and paragraphs ([`block`]), paragraphs joined over columns and pages ([`joined`]), headings ([`headings`],
+//! [`byline`]) and other kinds of elements ([`roles`]) and their levels ([`levels`], [`ladder`], [`lists`]).
 //!
 //! Pages that have no text layer, or none to be trusted ([`recognise`]), are drawn ([`render`]) and their
 //! text is recognised; the words then take the place of the engine's characters ([`scan`], [`scanned`])
@@ -20,8 +20,10 @@ mod aligned;
 mod banded;
 mod bars;
 mod block;
+mod byline;
 mod content;
 mod continued;
+mod counted;
 mod crops;
 mod device;
 mod document;
@@ -37,13 +39,18 @@ mod grid;
 mod hayro;
 #[cfg(test)]
 mod heading_tests;
+mod headings;
 #[cfg(test)]
 mod heic_tests;
 mod joined;
+mod ladder;
 mod levels;
 mod line;
 mod links;
 mod lists;
+mod logical;
+#[cfg(test)]
+mod logical_tests;
 mod opened;
 mod order;
 mod pdfium;
@@ -65,6 +72,8 @@ mod scan_tests;
 mod scanned;
 mod script;
 mod segment;
+mod side_heads;
+mod sizes;
 mod spacing;
 mod structure;
 #[cfg(test)]

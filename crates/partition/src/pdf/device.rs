@@ -447,7 +447,7 @@ impl GlyphDevice<'_, '_> {
 fn page_tags(known: Vec<Tag>) -> Vec<Tag> {
     let artifact = Tag {
         kind: TagKind::Artifact,
-        element: 0,
+        ..Tag::default()
     };
     [Tag::default(), artifact].into_iter().chain(known).collect()
 }

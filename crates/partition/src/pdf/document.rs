@@ -18,10 +18,11 @@ use super::grid::ruled_tables;
 use super::joined::join_paragraphs;
 use super::links::{LinkedText, linked_texts, links_in};
 use super::lists::set_depths;
-use super::order::read_order;
+use super::logical::reading_order;
 use super::report::{report_route, warn_about};
 use super::roles::{Body, BodyCount, Role, roles};
 use super::segment::{Segment, segments};
+use super::sizes::even_sizes;
 use super::table::{Cell, Table};
 use super::tagged::tagged_tables;
 use super::turned;
@@ -156,9 +157,7 @@ fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
             .map(|direction| {
                 let frame = Frame::new(direction, content.width, content.height);
                 let mut segments = segments(&content, source.fonts(), direction);
-                if content.hidden * 2 > content.glyphs.len() {
-                    even_sizes(&mut segments);
-                }
+                even_sizes(&mut segments, &content);
                 (frame, segments)
             })
             .collect(),
@@ -179,6 +178,7 @@ fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
         && frame.direction != Direction::Oblique
     {
         let (rules, fills) = framed(&content, frame);
+        let orders: Vec<(f32, f32, u32)> = segments.iter().map(order_at).collect();
         page.tables = tagged_tables(&content.cells, segments);
         page.tables.extend(ruled_tables(&rules, segments, &mut turned));
         page.tables
@@ -187,7 +187,7 @@ fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
             page.tables
                 .iter()
                 .enumerate()
-                .map(|(index, table)| placeholder(index, table)),
+                .map(|(index, table)| placeholder(index, table, &orders)),
         );
     }
     turned::put_back(&mut page.parts, turned);
@@ -235,25 +235,21 @@ fn framed(content: &PageContent, frame: &Frame) -> (Vec<Rule>, Vec<[f32; 4]>) {
     (content.rules.iter().map(rule).collect(), fills.collect())
 }
 
-/// Text recognition gives every word a size of its own; those around the median are made one.
-fn even_sizes(segments: &mut [Segment]) {
-    let mut sizes: Vec<f32> = segments.iter().map(|segment| segment.size).collect();
-    if sizes.is_empty() {
-        return;
-    }
-    let middle = sizes.len() / 2;
-    let usual = *sizes.select_nth_unstable_by(middle, f32::total_cmp).1;
-    for segment in segments {
-        if (0.65..1.5).contains(&(segment.size / usual)) {
-            segment.size = usual;
-        }
-        segment.bold = false;
-    }
+/// The middle of a segment and its place in the structure tree.
+fn order_at(segment: &Segment) -> (f32, f32, u32) {
+    (
+        (segment.x0 + segment.x1) / 2.0,
+        (segment.y0 + segment.y1) / 2.0,
+        segment.tag.order,
+    )
 }
 
-/// Keeps a table's place among the text while the page is laid out.
-fn placeholder(index: usize, table: &Table) -> Segment {
+/// Keeps a table's place among the text while the page is laid out; `orders` are those of all text.
+fn placeholder(index: usize, table: &Table, orders: &[(f32, f32, u32)]) -> Segment {
     let [x0, y0, x1, y1] = table.bbox;
+    let within = orders
+        .iter()
+        .filter(|(x, y, order)| *order > 0 && (x0..=x1).contains(x) && (y0..=y1).contains(y));
     Segment {
         text: table.text(),
         x0,
@@ -267,7 +263,10 @@ fn placeholder(index: usize, table: &Table) -> Segment {
         italic: false,
         monospace: false,
         table: Some(index),
-        tag: Tag::default(),
+        tag: Tag {
+            order: within.map(|(_, _, order)| *order).min().unwrap_or(0),
+            ..Tag::default()
+        },
         breaks: Vec::new(),
     }
 }
@@ -295,7 +294,7 @@ fn directions(content: &PageContent) -> Vec<Direction> {
 fn lay_out(page: &mut Page) -> Vec<(Frame, Block)> {
     let mut out = Vec::new();
     for (frame, segments) in page.parts.drain(..) {
-        for region in read_order(segments) {
+        for region in reading_order(segments) {
             out.extend(blocks(region, &page.tables).into_iter().map(|block| (frame, block)));
         }
     }

@@ -56,6 +56,8 @@ pub(super) struct Tag {
     pub(super) kind: TagKind,
     /// Number of the element, the same for all text of a paragraph, and 0 for none.
     pub(super) element: u32,
+    /// Place in the order in which the tree has the content of the page, from 1, and 0 for none.
+    pub(super) order: u32,
 }
 
 /// Kinds of structure elements, as far as layout cares.
@@ -73,6 +75,8 @@ pub(super) enum TagKind {
     Note,
     /// Of a table.
     Cell,
+    /// Some other part of the text.
+    Other,
 }
 
 /// A cell of a table as the structure tree has it.
