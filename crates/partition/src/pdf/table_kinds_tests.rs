@@ -20,11 +20,18 @@ pub(super) fn found(texts: Texts<'_>, drawn: &str) -> Vec<String> {
 }
 
 fn read(content: &str) -> Vec<String> {
+    read_pages(&[content])
+}
+
+pub(super) fn read_pages(pages: &[&str]) -> Vec<String> {
     let options = PartitionOptions {
         infer_table_structure: true,
         ..PartitionOptions::default()
     };
-    let document = partition(&PdfBuilder::new().page(content, "").build(), &options).unwrap();
+    let builder = pages
+        .iter()
+        .fold(PdfBuilder::new(), |builder, content| builder.page(content, ""));
+    let document = partition(&builder.build(), &options).unwrap();
     let element = |element: &docmill_model::Element| match &element.metadata.text_as_html {
         Some(html) => rows(html),
         None => format!("{}: {}", element.kind.as_str(), element.text),
