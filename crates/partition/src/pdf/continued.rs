@@ -2,7 +2,7 @@
 
 use super::block::Block;
 use super::frame::Frame;
-use super::line::{Line, lines};
+use super::line::{Line, Part, lines};
 use super::rows::{Drawn, Grouping, Rows, is_number};
 use super::segment::Segment;
 use super::table::{Cell, Table};
@@ -176,30 +176,40 @@ fn fits_column(x0: f32, x1: f32, separators: &[f32]) -> bool {
     !separators.iter().any(|x| (x0 + 2.0..x1 - 2.0).contains(x))
 }
 
-/// Whether a line at the top of a page is the heading of a table that goes on there: rows in its columns
-/// follow right below it.
-pub(super) fn heads_rows(line: &Line, segments: &[Segment]) -> bool {
+/// Whether a line at the top of a page is of a table that goes on there: other rows in its columns stand
+/// right below or above it.
+pub(super) fn is_table_line(line: &Line, segments: &[Segment]) -> bool {
     if line.parts.len() < MIN_HEADING {
         return false;
     }
-    let below: Vec<Segment> = segments
+    let reach = 6.0 * line.size;
+    let near: Vec<Segment> = segments
         .iter()
-        .filter(|s| s.table.is_none() && s.base > line.base + 0.5 * line.size && s.base < line.base + 6.0 * line.size)
+        .filter(|s| s.table.is_none() && (s.base - line.base).abs() < reach)
         .filter(|s| s.x1 > line.x0() - SIDES && s.x0 < line.x1() + SIDES)
         .take(MAX_LINES * MIN_HEADING)
         .cloned()
         .collect();
-    let mut last = line.base;
-    let rows = lines(below).into_iter().take(2).filter(|row| {
-        let near = row.base - last < 2.3 * line.size;
-        last = row.base;
-        let under = row
-            .parts
-            .iter()
-            .filter(|part| line.parts.iter().any(|head| head.x0 < part.x1 && part.x0 < head.x1));
-        near && row.parts.len() >= MIN_HEADING && under.count() * 4 >= row.parts.len() * 3
-    });
-    rows.count() == 2
+    let is_row = |row: &&Line| {
+        let heads = |part: &&Part| line.parts.iter().any(|head| head.x0 < part.x1 && part.x0 < head.x1);
+        let under = row.parts.iter().filter(heads).count();
+        row.parts.len() >= MIN_HEADING && under * 4 >= row.parts.len() * 3
+    };
+    let all = lines(near);
+    let (above, below): (Vec<&Line>, Vec<&Line>) = all
+        .iter()
+        .filter(|other| (other.base - line.base).abs() > 0.5 * line.size)
+        .partition(|other| other.base < line.base);
+    let follow = |rows: &mut dyn Iterator<Item = &Line>| {
+        let mut last = line.base;
+        let near = |row: &&Line| {
+            let step = (row.base - last).abs();
+            last = row.base;
+            step < 2.3 * line.size && is_row(row)
+        };
+        rows.take_while(near).count()
+    };
+    follow(&mut below.into_iter()) + follow(&mut above.into_iter().rev()) >= 2
 }
 
 /// Joins tables without rules that end a page with those that begin the next.
