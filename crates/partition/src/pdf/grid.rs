@@ -5,6 +5,7 @@
 
 use super::aligned::aligned_rows;
 use super::engine::Rule;
+use super::headed::{framed, take_heading};
 use super::line::{lines, union};
 use super::rows::Drawn;
 use super::segment::Segment;
@@ -49,8 +50,13 @@ pub(super) fn ruled_tables(rules: &[Rule], segments: &mut Vec<Segment>, turned: 
     }
     let mut tables = Vec::new();
     for (across, down) in components(&across, &down).into_iter().take(MAX_TABLES) {
-        if let Some(grid) = Grid::new(&across, &down) {
-            tables.extend(fill(&grid, segments, turned));
+        let found = match Grid::new(&across, &down) {
+            Some(grid) => fill(&grid, segments, turned),
+            None => framed(&across, &down, segments),
+        };
+        if let Some(mut table) = found {
+            take_heading(&mut table, segments);
+            tables.push(table);
         }
     }
     tables

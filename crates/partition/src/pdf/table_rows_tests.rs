@@ -299,3 +299,54 @@ fn values_of_several_lines_belong_to_their_names() {
         ]
     );
 }
+
+#[test]
+fn a_heading_above_the_rules_and_rows_in_a_frame_are_of_the_table() {
+    let mut texts = vec![
+        (44.0, 503.0, "*Country"),
+        (150.0, 503.0, "*Capital"),
+        (252.0, 503.0, "*People"),
+    ];
+    let rows = [
+        ("Albania", "Tirana", "557"),
+        ("Angola", "Luanda", "2571"),
+        ("Austria", "Vienna", "1962"),
+    ];
+    for (row, (country, capital, people)) in rows.iter().enumerate() {
+        let y = 489.0 - 15.0 * row as f32;
+        texts.extend([(44.0, y, *country), (150.0, y, *capital), (252.0, y, *people)]);
+    }
+    let mut drawn: String = [500.0, 485.0, 470.0, 455.0].map(|y| line(40.0, y, 300.0, y)).concat();
+    drawn += &[40.0, 146.0, 248.0, 300.0].map(|x| line(x, 500.0, x, 455.0)).concat();
+    assert_eq!(
+        found(&texts, &drawn),
+        ["Country | Capital | People\nAlbania | Tirana | 557\nAngola | Luanda | 2571\nAustria | Vienna | 1962"]
+    );
+
+    let mut texts = vec![
+        (44.0, 503.0, "*Name"),
+        (150.0, 503.0, "*Number"),
+        (230.0, 503.0, "*Date"),
+        (320.0, 503.0, "*Amount"),
+    ];
+    for (row, name) in ["MENA", "MOLLE", "PERAZZO", "PICARDI", "PISONI", "REMON"]
+        .iter()
+        .enumerate()
+    {
+        let y = 488.0 - 15.0 * row as f32;
+        texts.extend([
+            (44.0, y, *name),
+            (150.0, y, "27.083.460"),
+            (230.0, y, "09/10/2013"),
+            (318.0, y, "$ 10.000,00"),
+        ]);
+    }
+    let frame = [515.0, 405.0].map(|y| line(40.0, y, 380.0, y)).concat()
+        + &[40.0, 380.0].map(|x| line(x, 515.0, x, 405.0)).concat();
+    let found = found(&texts, &frame);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(
+        found[0].starts_with("Name | Number | Date | Amount\nMENA | 27.083.460 | 09/10/2013 | $ 10.000,00\n"),
+        "{found:?}"
+    );
+}
