@@ -11,7 +11,7 @@ use super::rows::Drawn;
 use super::segment::Segment;
 use super::table::{Cell, Table};
 use super::text::append_line;
-use super::turned::Turned;
+use super::turned::{self, Turned};
 
 /// Line positions closer than this, in points, are one.
 const SNAP: f32 = 3.0;
@@ -299,13 +299,14 @@ fn is_coarse(texts: &std::collections::BTreeMap<usize, Vec<Segment>>, columns: u
     for (owner, segments) in texts {
         let lines = lines(segments.clone());
         let chars: usize = lines.iter().map(|line| line.text.chars().count()).sum();
+        let parts: usize = lines.iter().map(|line| line.parts.len()).sum();
         // Lines that go on in lower case are a wrapped text's.
         let wrapped = lines
             .iter()
             .skip(1)
             .filter(|line| line.text.starts_with(char::is_lowercase))
             .count();
-        if lines.len() >= 2 && chars < 24 * lines.len() && wrapped * 6 < lines.len() {
+        if lines.len() >= 2 && chars < 24 * parts && wrapped * 6 < lines.len() {
             by_row
                 .entry(owner / columns)
                 .or_default()
@@ -387,6 +388,7 @@ fn fill(grid: &Grid, segments: &mut Vec<Segment>, turned: &mut Vec<Turned>) -> O
         {
             segments.retain(|segment| place(segment).is_none());
             table.bbox = union(table.bbox, grid.bbox());
+            turned::take_headings(&mut table, turned);
             return Some(table);
         }
     }

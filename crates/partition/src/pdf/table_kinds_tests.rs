@@ -181,6 +181,34 @@ fn turned_headings_stand_over_their_columns() {
 }
 
 #[test]
+fn turned_headings_stand_over_rows_without_rules_too() {
+    let mut content = String::new();
+    for y in [540.0, 488.0, 420.0] {
+        content += &line(40.0, y, 260.0, y);
+    }
+    content += &line(110.0, 540.0, 110.0, 420.0);
+    for (column, text) in ["Dutch", "English", "French", "German", "Polish"].iter().enumerate() {
+        let x = 127.0 + 30.0 * column as f32;
+        content += &format!("BT /F 9 Tf 0 1 -1 0 {x} 492 Tm ({text}) Tj ET\n");
+    }
+    content += &show('F', 9.0, 44.0, 492.0, "Model");
+    for (row, label) in ["Tiny", "Base", "Small", "Medium", "Large"].iter().enumerate() {
+        let y = 477.0 - 12.0 * row as f32;
+        content += &show('F', 9.0, 44.0, y, label);
+        for column in 0..5 {
+            content += &show('F', 9.0, 117.0 + 30.0 * column as f32, y, "39.4");
+        }
+    }
+    let found = read(&content);
+    assert!(
+        found[0].starts_with(
+            "Model | Dutch | English | French | German | Polish\nTiny | 39.4 | 39.4 | 39.4 | 39.4 | 39.4\nBase"
+        ),
+        "{found:?}"
+    );
+}
+
+#[test]
 fn group_heads_span_and_the_empty_corner_stays() {
     let mut texts = vec![
         (163.0, 500.0, "North"),
