@@ -42,8 +42,12 @@ impl Reader {
             return Ok(());
         }
         let words: Vec<Box4> = reading.words().map(|word| word.bbox).collect();
-        // Words may have been read over the rules between cells.
-        let is_read = |area: &Box4| words.iter().any(|word| overlap(*word, *area) > OVERLAP);
+        // Words may have been read over the rules between cells, or be some of many in one.
+        let is_read = |area: &Box4| {
+            words
+                .iter()
+                .any(|word| is_in(*word, *area) || overlap(*word, *area) > OVERLAP)
+        };
         let texts: Vec<Box4> = cells(&sheet.rules, sheet.scale, sheet.dpi as f32)
             .into_iter()
             .filter_map(|cell| ink(&sheet.picture, cell, sheet.threshold, size))
@@ -70,6 +74,12 @@ impl Reader {
         }
         Ok(())
     }
+}
+
+/// Whether the middle of a word is in an area.
+fn is_in([x0, y0, x1, y1]: Box4, area: Box4) -> bool {
+    let (x, y) = (x0.midpoint(x1), y0.midpoint(y1));
+    (area[0]..area[2]).contains(&x) && (area[1]..area[3]).contains(&y)
 }
 
 /// The share of an area that a word covers.
@@ -176,6 +186,16 @@ mod tests {
             [[106, 106, 395, 295], [406, 106, 695, 195], [406, 206, 695, 295]]
         );
         assert_eq!(cells(&rules[..3], 1.0, 300.0), [[0; 4]; 0]);
+    }
+
+    #[test]
+    fn words_are_in_a_cell_or_reach_into_it() {
+        let area = [100, 100, 500, 300];
+        assert!(is_in([120, 110, 160, 130], area));
+        assert!(overlap([120, 110, 160, 130], area) < OVERLAP);
+        assert!(!is_in([20, 90, 150, 320], area));
+        assert!(overlap([20, 90, 150, 320], area) > OVERLAP);
+        assert_eq!(overlap([0, 0, 50, 50], area), 0.0);
     }
 
     #[test]

@@ -37,6 +37,7 @@ mod frame;
 mod furniture;
 mod grid;
 mod hayro;
+mod headed;
 #[cfg(test)]
 mod heading_tests;
 mod headings;

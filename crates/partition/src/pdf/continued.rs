@@ -1,9 +1,11 @@
 //! Tables that go on in the next column or on the next page.
 
-use super::line::{Line, lines};
-use super::rows::{Drawn, Grouping, Rows};
+use super::block::Block;
+use super::frame::Frame;
+use super::line::{Line, Part, lines};
+use super::rows::{Drawn, Grouping, Rows, is_number};
 use super::segment::Segment;
-use super::table::Table;
+use super::table::{Cell, Table};
 
 /// How far the sides of the parts of a table may differ, in points.
 const SIDES: f32 = 14.0;
@@ -11,6 +13,8 @@ const SIDES: f32 = 14.0;
 const WIDTHS: f32 = 0.06;
 /// Tables of a page that are looked at.
 const MAX_TABLES: usize = 32;
+/// Texts of a line that may be the heading of a table.
+const MIN_HEADING: usize = 3;
 /// Lines at the top of a page that are tried as rows.
 const MAX_LINES: usize = 80;
 /// Longest text of a row's cell at the top of a page, in characters.
@@ -170,4 +174,90 @@ fn rows_at_top(table: &Table, segments: &[Segment]) -> Option<(Table, f32)> {
 
 fn fits_column(x0: f32, x1: f32, separators: &[f32]) -> bool {
     !separators.iter().any(|x| (x0 + 2.0..x1 - 2.0).contains(x))
+}
+
+/// Whether a line at the top of a page is of a table that goes on there: other rows in its columns stand
+/// right below or above it.
+pub(super) fn is_table_line(line: &Line, segments: &[Segment]) -> bool {
+    if line.parts.len() < MIN_HEADING {
+        return false;
+    }
+    let reach = 6.0 * line.size;
+    let near: Vec<Segment> = segments
+        .iter()
+        .filter(|s| s.table.is_none() && (s.base - line.base).abs() < reach)
+        .filter(|s| s.x1 > line.x0() - SIDES && s.x0 < line.x1() + SIDES)
+        .take(MAX_LINES * MIN_HEADING)
+        .cloned()
+        .collect();
+    let is_row = |row: &&Line| {
+        let heads = |part: &&Part| line.parts.iter().any(|head| head.x0 < part.x1 && part.x0 < head.x1);
+        let under = row.parts.iter().filter(heads).count();
+        row.parts.len() >= MIN_HEADING && under * 4 >= row.parts.len() * 3
+    };
+    let all = lines(near);
+    let (above, below): (Vec<&Line>, Vec<&Line>) = all
+        .iter()
+        .filter(|other| (other.base - line.base).abs() > 0.5 * line.size)
+        .partition(|other| other.base < line.base);
+    let follow = |rows: &mut dyn Iterator<Item = &Line>| {
+        let mut last = line.base;
+        let near = |row: &&Line| {
+            let step = (row.base - last).abs();
+            last = row.base;
+            step < 2.3 * line.size && is_row(row)
+        };
+        rows.take_while(near).count()
+    };
+    follow(&mut below.into_iter()) + follow(&mut above.into_iter().rev()) >= 2
+}
+
+/// Joins tables without rules that end a page with those that begin the next.
+pub(super) fn join_blocks(pages: &mut [Vec<(Frame, Block)>]) {
+    for index in (1..pages.len()).rev() {
+        let (before, after) = pages.split_at_mut(index);
+        let (Some(page), Some(next)) = (before.last_mut(), after.first_mut()) else {
+            continue;
+        };
+        let last = page.last_mut().map(|(frame, block)| (*frame, block));
+        let first = next.first().map(|(frame, block)| (*frame, block));
+        let (Some((frame, block)), Some((next_frame, next_block))) = (last, first) else {
+            continue;
+        };
+        let Some((table, more)) = block.table.as_mut().zip(next_block.table.as_ref()) else {
+            continue;
+        };
+        if frame.direction == next_frame.direction && goes_on(table, more) {
+            table.append(more.clone(), 1);
+            block.text = table.text();
+            next.remove(0);
+        }
+    }
+}
+
+/// Whether a table is the rest of another: it has the same heading or none, and its columns stand where
+/// those of the other do.
+fn goes_on(table: &Table, more: &Table) -> bool {
+    let figure = |cell: &Cell| cell.row == 0 && cell.column > 0 && is_number(&cell.text);
+    let headed = table.begins_like(more);
+    let plain = more.cells.iter().any(figure) && !table.cells.iter().any(figure);
+    let columns = |table: &Table| -> Vec<Option<(f32, f32)>> {
+        let mut extents = vec![None; table.columns];
+        for cell in table
+            .cells
+            .iter()
+            .filter(|cell| cell.column_span == 1 && !cell.text.is_empty())
+        {
+            if let (Some(bbox), Some(extent)) = (cell.bbox, extents.get_mut(cell.column)) {
+                let (left, right) = extent.unwrap_or((bbox[0], bbox[2]));
+                *extent = Some((left.min(bbox[0]), right.max(bbox[2])));
+            }
+        }
+        extents
+    };
+    let aligned = columns(table).into_iter().zip(columns(more)).all(|pair| match pair {
+        (Some(a), Some(b)) => a.0 < b.1 && b.0 < a.1,
+        _ => true,
+    });
+    table.columns == more.columns && table.columns > 1 && (headed || plain) && aligned
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::banded::banded_tables;
 use super::bars::bar_charts;
 use super::block::{Block, blocks};
-use super::continued::{Leaf, join_tables};
+use super::continued::{Leaf, join_blocks, join_tables};
 use super::drawings::drawn_figures;
 use super::engine::{Direction, PageContent, PageSource, Rule, Tag};
 use super::figures::{Figure, drop_repeated, figures, insert};
@@ -95,6 +95,7 @@ pub(super) fn partition(source: &mut dyn PageSource, cx: &mut Context) -> Result
         .collect();
     join_tables(&mut leaves);
     let mut laid_out: Vec<Vec<(Frame, Block)>> = pages.iter_mut().map(lay_out).collect();
+    join_blocks(&mut laid_out);
     join_paragraphs(&mut laid_out);
     let all: Vec<&Block> = laid_out.iter().flatten().map(|(_, block)| block).collect();
     let on: Vec<usize> = laid_out

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::continued::is_table_line;
 use super::edges::edge_lines;
 use super::engine::TagKind;
 use super::line::{Line, lines};
@@ -75,6 +76,10 @@ pub(super) fn take_furniture(sheets: &mut [Sheet<'_>], body_size: f32) -> Vec<Ve
                 .get(&(candidate.page, candidate.bottom))
                 .is_some_and(|&lines| lines <= MAX_ARTIFACTS);
         if !(repeated || artifact || (number && candidate.rank == 0)) {
+            continue;
+        }
+        let is_row = |sheet: &Sheet<'_>| !candidate.bottom && is_table_line(&candidate.line, sheet.segments);
+        if sheets.get(candidate.page).is_some_and(is_row) {
             continue;
         }
         if let (Some(sheet), Some(list)) = (sheets.get_mut(candidate.page), found.get_mut(candidate.page)) {

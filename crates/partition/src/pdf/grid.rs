@@ -5,12 +5,13 @@
 
 use super::aligned::aligned_rows;
 use super::engine::Rule;
+use super::headed::{framed, take_heading};
 use super::line::{lines, union};
 use super::rows::Drawn;
 use super::segment::Segment;
 use super::table::{Cell, Table};
 use super::text::append_line;
-use super::turned::Turned;
+use super::turned::{self, Turned};
 
 /// Line positions closer than this, in points, are one.
 const SNAP: f32 = 3.0;
@@ -49,8 +50,13 @@ pub(super) fn ruled_tables(rules: &[Rule], segments: &mut Vec<Segment>, turned: 
     }
     let mut tables = Vec::new();
     for (across, down) in components(&across, &down).into_iter().take(MAX_TABLES) {
-        if let Some(grid) = Grid::new(&across, &down) {
-            tables.extend(fill(&grid, segments, turned));
+        let found = match Grid::new(&across, &down) {
+            Some(grid) => fill(&grid, segments, turned),
+            None => framed(&across, &down, segments),
+        };
+        if let Some(mut table) = found {
+            take_heading(&mut table, segments);
+            tables.push(table);
         }
     }
     tables
@@ -293,13 +299,14 @@ fn is_coarse(texts: &std::collections::BTreeMap<usize, Vec<Segment>>, columns: u
     for (owner, segments) in texts {
         let lines = lines(segments.clone());
         let chars: usize = lines.iter().map(|line| line.text.chars().count()).sum();
+        let parts: usize = lines.iter().map(|line| line.parts.len()).sum();
         // Lines that go on in lower case are a wrapped text's.
         let wrapped = lines
             .iter()
             .skip(1)
             .filter(|line| line.text.starts_with(char::is_lowercase))
             .count();
-        if lines.len() >= 2 && chars < 24 * lines.len() && wrapped * 6 < lines.len() {
+        if lines.len() >= 2 && chars < 24 * parts && wrapped * 6 < lines.len() {
             by_row
                 .entry(owner / columns)
                 .or_default()
@@ -381,6 +388,7 @@ fn fill(grid: &Grid, segments: &mut Vec<Segment>, turned: &mut Vec<Turned>) -> O
         {
             segments.retain(|segment| place(segment).is_none());
             table.bbox = union(table.bbox, grid.bbox());
+            turned::take_headings(&mut table, turned);
             return Some(table);
         }
     }

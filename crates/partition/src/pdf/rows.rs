@@ -311,10 +311,9 @@ impl Rows {
             (Some(_), _) => steps.spaced && tight && below < above,
             _ => {
                 // Nothing in the first column: the rest of cells above, when those are texts.
-                let texts = cells
-                    .iter()
-                    .filter(|cell| !cell.text.is_empty())
-                    .all(|cell| !cell.is_number());
+                let worded = |cell: &Content| cell.text.starts_with(char::is_alphabetic);
+                let texts = pairs()
+                    .all(|(a, b)| b.text.is_empty() || !b.is_number() || worded(b) && worded(a) && !a.is_number());
                 let under_text = pairs().all(|(a, b)| b.text.is_empty() || !a.text.is_empty());
                 let lower = pairs().all(|(a, b)| b.text.is_empty() || goes_on(a, b));
                 let partly = pairs().any(|(a, b)| !b.text.is_empty() && goes_on(a, b));

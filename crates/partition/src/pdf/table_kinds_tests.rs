@@ -20,11 +20,18 @@ pub(super) fn found(texts: Texts<'_>, drawn: &str) -> Vec<String> {
 }
 
 fn read(content: &str) -> Vec<String> {
+    read_pages(&[content])
+}
+
+pub(super) fn read_pages(pages: &[&str]) -> Vec<String> {
     let options = PartitionOptions {
         infer_table_structure: true,
         ..PartitionOptions::default()
     };
-    let document = partition(&PdfBuilder::new().page(content, "").build(), &options).unwrap();
+    let builder = pages
+        .iter()
+        .fold(PdfBuilder::new(), |builder, content| builder.page(content, ""));
+    let document = partition(&builder.build(), &options).unwrap();
     let element = |element: &docmill_model::Element| match &element.metadata.text_as_html {
         Some(html) => rows(html),
         None => format!("{}: {}", element.kind.as_str(), element.text),
@@ -170,6 +177,34 @@ fn turned_headings_stand_over_their_columns() {
         [
             "Action | Reader | Editor | Administrator\nOpen a file | x | x | x\nChange a file |  | x | x\nRemove a file |  |  | x"
         ]
+    );
+}
+
+#[test]
+fn turned_headings_stand_over_rows_without_rules_too() {
+    let mut content = String::new();
+    for y in [540.0, 488.0, 420.0] {
+        content += &line(40.0, y, 260.0, y);
+    }
+    content += &line(110.0, 540.0, 110.0, 420.0);
+    for (column, text) in ["Dutch", "English", "French", "German", "Polish"].iter().enumerate() {
+        let x = 127.0 + 30.0 * column as f32;
+        content += &format!("BT /F 9 Tf 0 1 -1 0 {x} 492 Tm ({text}) Tj ET\n");
+    }
+    content += &show('F', 9.0, 44.0, 492.0, "Model");
+    for (row, label) in ["Tiny", "Base", "Small", "Medium", "Large"].iter().enumerate() {
+        let y = 477.0 - 12.0 * row as f32;
+        content += &show('F', 9.0, 44.0, y, label);
+        for column in 0..5 {
+            content += &show('F', 9.0, 117.0 + 30.0 * column as f32, y, "39.4");
+        }
+    }
+    let found = read(&content);
+    assert!(
+        found[0].starts_with(
+            "Model | Dutch | English | French | German | Polish\nTiny | 39.4 | 39.4 | 39.4 | 39.4 | 39.4\nBase"
+        ),
+        "{found:?}"
     );
 }
 

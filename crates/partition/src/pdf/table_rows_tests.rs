@@ -1,6 +1,7 @@
 //! Headings, sections, labels and halves of tables, each on a small page drawn here.
 
-use super::table_kinds_tests::{found, line};
+use super::table_kinds_tests::{found, line, read_pages};
+use super::testing::show;
 
 #[test]
 fn a_heading_between_two_levels_of_the_others_is_one_of_both() {
@@ -180,5 +181,172 @@ fn prices_in_two_halves_of_a_page_keep_their_goods() {
             "Soup of the day | 4.50 | Apple tart | 5.00\nSalad with nuts | 6.20 | Ice cream | 4.20\n\
           Bread and oil | 3.10 | Cheese plate | 8.90\nOlives | 2.90 | Coffee | 2.40"
         ]
+    );
+}
+
+#[test]
+fn entries_of_several_lines_without_space_between_rows_are_rows() {
+    let mut texts = vec![
+        (40.0, 500.0, "Date"),
+        (90.0, 500.0, "Description"),
+        (220.0, 500.0, "Debit"),
+        (280.0, 500.0, "Credit"),
+        (335.0, 500.0, "Balance"),
+    ];
+    let entries: [(&str, &[&str], &str, &str, &str); 4] = [
+        (
+            "02.01.",
+            &["Card payment", "Grocer 4411 Main St"],
+            "45.20",
+            "",
+            "1,204.80",
+        ),
+        ("03.01.", &["Transfer from A. Moss"], "", "300.00", "1,504.80"),
+        (
+            "07.01.",
+            &["Direct debit", "Power and Light Ltd", "Ref 88-1204"],
+            "71.15",
+            "",
+            "1,433.65",
+        ),
+        ("11.01.", &["Interest"], "", "0.42", "1,434.07"),
+    ];
+    let mut y = 489.0;
+    for (date, lines, debit, credit, balance) in entries {
+        let figures = [
+            (40.0, y, date),
+            (222.0, y, debit),
+            (282.0, y, credit),
+            (337.0, y, balance),
+        ];
+        texts.extend(figures.into_iter().filter(|figure| !figure.2.is_empty()));
+        for text in lines {
+            texts.push((90.0, y, text));
+            y -= 11.0;
+        }
+    }
+    assert_eq!(
+        found(&texts, ""),
+        ["Date | Description | Debit | Credit | Balance\n\
+          02.01. | Card payment Grocer 4411 Main St | 45.20 |  | 1,204.80\n\
+          03.01. | Transfer from A. Moss |  | 300.00 | 1,504.80\n\
+          07.01. | Direct debit Power and Light Ltd Ref 88-1204 | 71.15 |  | 1,433.65\n\
+          11.01. | Interest |  | 0.42 | 1,434.07"]
+    );
+}
+
+#[test]
+fn a_table_without_rules_goes_on_below_its_heading_on_the_next_page() {
+    let page = |from: usize, to: usize, more: &str| {
+        let mut content = more.to_owned();
+        for (x, heading) in [(40.0, "Code"), (120.0, "Name of the part"), (260.0, "Stock")] {
+            content += &show('B', 9.0, x, 560.0, heading);
+        }
+        for (index, number) in (from..to).enumerate() {
+            let y = 544.0 - 14.0 * index as f32;
+            content += &show('F', 9.0, 40.0, y, &format!("A-{number}"));
+            content += &show('F', 9.0, 120.0, y, ["Bolt", "Washer", "Nut", "Spring"][number % 4]);
+            content += &show('F', 9.0, 265.0, y, &format!("{}", number * 7 + 3));
+        }
+        content
+    };
+    let all = read_pages(&[&page(1, 37, ""), &page(37, 40, "")]);
+    assert_eq!(all[1..], ["PageBreak: "], "{all:?}");
+    assert!(
+        all[0].starts_with("Code | Name of the part | Stock\nA-1 | Washer | 10\n"),
+        "{all:?}"
+    );
+    assert!(
+        all[0].ends_with("\nA-36 | Bolt | 255\nA-37 | Washer | 262\nA-38 | Nut | 269\nA-39 | Spring | 276"),
+        "{all:?}"
+    );
+    assert_eq!(all[0].matches("Code").count(), 1);
+    // Text between them parts tables.
+    let apart = read_pages(&[
+        &page(1, 20, ""),
+        &page(
+            37,
+            40,
+            &show('F', 9.0, 40.0, 585.0, "What was bought in the second half of the year:"),
+        ),
+    ]);
+    assert_eq!(
+        apart.iter().filter(|element| element.contains("Code")).count(),
+        2,
+        "{apart:?}"
+    );
+}
+
+#[test]
+fn values_of_several_lines_belong_to_their_names() {
+    let texts = [
+        (40.0, 500.0, "Processor"),
+        (150.0, 500.0, "Eight cores at 3.2 GHz, with a boost"),
+        (150.0, 489.0, "of up to 4.4 GHz"),
+        (40.0, 472.0, "Memory"),
+        (150.0, 472.0, "32 GB, two slots"),
+        (40.0, 455.0, "Storage"),
+        (150.0, 455.0, "1 TB solid state drive; a second"),
+        (150.0, 444.0, "one can be put in"),
+        (40.0, 427.0, "Weight"),
+        (150.0, 427.0, "1.9 kg"),
+    ];
+    assert_eq!(
+        found(&texts, ""),
+        [
+            "Processor | Eight cores at 3.2 GHz, with a boost of up to 4.4 GHz\nMemory | 32 GB, two slots\n\
+          Storage | 1 TB solid state drive; a second one can be put in\nWeight | 1.9 kg"
+        ]
+    );
+}
+
+#[test]
+fn a_heading_above_the_rules_and_rows_in_a_frame_are_of_the_table() {
+    let mut texts = vec![
+        (44.0, 503.0, "*Country"),
+        (150.0, 503.0, "*Capital"),
+        (252.0, 503.0, "*People"),
+    ];
+    let rows = [
+        ("Albania", "Tirana", "557"),
+        ("Angola", "Luanda", "2571"),
+        ("Austria", "Vienna", "1962"),
+    ];
+    for (row, (country, capital, people)) in rows.iter().enumerate() {
+        let y = 489.0 - 15.0 * row as f32;
+        texts.extend([(44.0, y, *country), (150.0, y, *capital), (252.0, y, *people)]);
+    }
+    let mut drawn: String = [500.0, 485.0, 470.0, 455.0].map(|y| line(40.0, y, 300.0, y)).concat();
+    drawn += &[40.0, 146.0, 248.0, 300.0].map(|x| line(x, 500.0, x, 455.0)).concat();
+    assert_eq!(
+        found(&texts, &drawn),
+        ["Country | Capital | People\nAlbania | Tirana | 557\nAngola | Luanda | 2571\nAustria | Vienna | 1962"]
+    );
+
+    let mut texts = vec![
+        (44.0, 503.0, "*Name"),
+        (150.0, 503.0, "*Number"),
+        (230.0, 503.0, "*Date"),
+        (320.0, 503.0, "*Amount"),
+    ];
+    for (row, name) in ["MENA", "MOLLE", "PERAZZO", "PICARDI", "PISONI", "REMON"]
+        .iter()
+        .enumerate()
+    {
+        let y = 488.0 - 15.0 * row as f32;
+        texts.extend([
+            (44.0, y, *name),
+            (150.0, y, "27.083.460"),
+            (230.0, y, "09/10/2013"),
+            (318.0, y, "$ 10.000,00"),
+        ]);
+    }
+    let frame = [515.0, 405.0].map(|y| line(40.0, y, 380.0, y)).concat()
+        + &[40.0, 380.0].map(|x| line(x, 515.0, x, 405.0)).concat();
+    let found = found(&texts, &frame);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(
+        found[0].starts_with("Name | Number | Date | Amount\nMENA | 27.083.460 | 09/10/2013 | $ 10.000,00\n"),
+        "{found:?}"
     );
 }

@@ -3,6 +3,7 @@
 use super::engine::Direction;
 use super::frame::Frame;
 use super::segment::Segment;
+use super::table::Table;
 
 /// A segment and where it stands as the page's main frame has it.
 pub(super) struct Turned {
@@ -41,4 +42,40 @@ pub(super) fn put_back(parts: &mut [(Frame, Vec<Segment>)], turned: Vec<Turned>)
             segments.push(segment);
         }
     }
+}
+
+/// Puts the texts that run upwards or downwards in the heading of a table into the cells of its first row,
+/// when these are empty.
+pub(super) fn take_headings(table: &mut Table, turned: &mut Vec<Turned>) {
+    if table.separators.len() + 1 != table.columns {
+        return;
+    }
+    let bottom = table
+        .cells
+        .iter()
+        .filter(|cell| cell.row > 0)
+        .filter_map(|cell| cell.bbox);
+    let bottom = bottom.map(|bbox| bbox[1]).fold(f32::INFINITY, f32::min);
+    let [left, top, right, _] = table.bbox;
+    turned.retain(|text| {
+        let [x0, y0, x1, y1] = text.bbox;
+        let (x, y) = ((x0 + x1) / 2.0, (y0 + y1) / 2.0);
+        if !(left..right).contains(&x) || !(top..bottom).contains(&y) {
+            return true;
+        }
+        let column = table.separators.partition_point(|separator| *separator < x);
+        let cell = table
+            .cells
+            .iter_mut()
+            .find(|cell| cell.row == 0 && cell.column == column);
+        match cell {
+            Some(cell) if cell.text.is_empty() => {
+                cell.text.clone_from(&text.segment.text);
+                cell.bold = text.segment.bold;
+                cell.bbox = Some(text.bbox);
+                false
+            }
+            _ => true,
+        }
+    });
 }
