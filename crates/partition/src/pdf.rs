@@ -34,6 +34,7 @@ mod grid;
 mod hayro;
 #[cfg(test)]
 mod heading_tests;
+mod interpret;
 mod joined;
 mod levels;
 mod line;

@@ -4,22 +4,27 @@
 //! font dictionaries within reach of the page are loaded, and the one whose program yields the same
 //! glyph for the same code is taken.
 
+mod loaded;
+
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
-use hayro_font::{Font as PdfFont, FontCache, FontGlyph};
+use hayro_font::{Font as PdfFont, FontCache, FontGlyph, StandardFont};
 use hayro_interpret::InterpreterSettings;
 use hayro_interpret::font::{GlyphIdentifier, OutlineGlyph};
 use hayro_interpret::hayro_syntax::object::dict::keys::{
     BASE_FONT, FIRST_CHAR, FLAGS, FONT, FONT_DESC, FONT_FILE2, FONT_FILE3, FONT_WEIGHT, RESOURCES, SUBTYPE, WIDTHS,
     XOBJECT,
 };
-use hayro_interpret::hayro_syntax::object::{Array, Dict, Name, ObjectIdentifier, Stream};
+use hayro_interpret::hayro_syntax::object::{Array, Dict, Name, Stream};
 use hayro_interpret::hayro_syntax::page::Page;
 use skrifa::MetadataProvider;
 
 use super::engine::{Font, FontId};
+use super::interpret::text::Shown;
+use loaded::Loaded;
+pub(super) use loaded::Text;
 
 /// Font dictionaries looked at per page.
 const MAX_CANDIDATES: usize = 256;
@@ -27,6 +32,8 @@ const MAX_CANDIDATES: usize = 256;
 const MIN_WIDTHS: usize = 3;
 /// Codes of a font whose widths are read.
 const MAX_WIDTHS: usize = 256;
+/// Glyphs of a run whose widths are compared to find its font.
+const MAX_DRAWN_WIDTHS: usize = 32;
 /// XObjects searched for fonts per search.
 const MAX_FORMS: usize = 512;
 /// Nesting of form XObjects that is searched for fonts.
@@ -34,19 +41,26 @@ const MAX_FORM_DEPTH: usize = 4;
 /// Characters a font program's reverse map may hold.
 const MAX_REVERSE_MAP: usize = 70_000;
 
+/// Where bytes of an open file begin, and how many they are.
+type Bytes = (usize, usize);
+
 /// All fonts of a document.
 pub(super) struct FontTable<'a> {
     fonts: Vec<Font>,
     by_program: HashMap<u64, FontId>,
     reverse: HashMap<u64, HashMap<u32, char>>,
-    /// Font dictionaries by object number.
-    described: HashMap<ObjectIdentifier, Rc<Described>>,
+    /// Font dictionaries by the bytes they are.
+    described: HashMap<Bytes, Rc<Described>>,
     cache: FontCache<'a>,
+    loaded: Vec<Loaded<'a>>,
+    /// Places among the loaded fonts.
+    loaded_dicts: HashMap<Bytes, Option<usize>>,
+    stand_in: Option<usize>,
     settings: InterpreterSettings,
 }
 
 impl<'a> FontTable<'a> {
-    pub(super) fn new(settings: &InterpreterSettings) -> Self {
+    pub(super) fn new(settings: InterpreterSettings) -> Self {
         Self {
             // Id 0 is the font nothing is known of.
             fonts: vec![Font::default()],
@@ -54,7 +68,10 @@ impl<'a> FontTable<'a> {
             reverse: HashMap::new(),
             described: HashMap::new(),
             cache: FontCache::new(),
-            settings: settings.clone(),
+            loaded: Vec::new(),
+            loaded_dicts: HashMap::new(),
+            stand_in: None,
+            settings,
         }
     }
 
@@ -74,9 +91,38 @@ impl<'a> FontTable<'a> {
         &self.fonts
     }
 
-    /// The font of a glyph drawn on `page`; `run` gives the codes and widths of some glyphs of the
-    /// same font.
-    pub(super) fn id(&mut self, glyph: &OutlineGlyph, run: &dyn Fn() -> Vec<(u32, f32)>, page: &'a Page<'a>) -> FontId {
+    /// Forgets what was loaded, but not the fonts that have an id.
+    pub(super) fn unload(&mut self) {
+        self.cache = FontCache::new();
+        self.loaded.clear();
+        self.loaded_dicts.clear();
+        self.stand_in = None;
+    }
+
+    /// The id of the font of glyphs drawn on `page`; `first` is one of them, `run` are all of them.
+    pub(super) fn id(&mut self, font: usize, first: u32, run: &[Shown], page: &'a Page<'a>) -> FontId {
+        let known = self.loaded.get(font).and_then(|font| font.id);
+        if let Some(id) = known {
+            return id;
+        }
+        // Fonts drawn by operators have no names.
+        let glyph = self.outline_glyph(font, first);
+        let id = glyph.map_or(0, |glyph| {
+            let shown = run.iter().take(MAX_DRAWN_WIDTHS);
+            let widths = shown.filter_map(|shown| {
+                let code = self.code(font, shown.code)?;
+                Some((code.code, code.width?))
+            });
+            let widths: Vec<(u32, f32)> = widths.collect();
+            self.program_id(&glyph, &widths, page)
+        });
+        if let Some(font) = self.loaded.get_mut(font) {
+            font.id = Some(id);
+        }
+        id
+    }
+
+    fn program_id(&mut self, glyph: &OutlineGlyph, run: &[(u32, f32)], page: &'a Page<'a>) -> FontId {
         let key = program_key(&glyph.identifier());
         if let Some(&id) = self.by_program.get(&key) {
             return id;
@@ -89,7 +135,7 @@ impl<'a> FontTable<'a> {
                 font.monospace |= data.is_monospace;
                 font
             }
-            None => self.search(glyph, &run(), page).unwrap_or_default(),
+            None => self.search(glyph, run, page).unwrap_or_default(),
         };
         let id = self.add(font);
         self.by_program.insert(key, id);
@@ -97,7 +143,7 @@ impl<'a> FontTable<'a> {
     }
 
     /// The character a glyph shows according to the embedded font program itself.
-    pub(super) fn reverse_lookup(&mut self, glyph: &OutlineGlyph) -> Option<char> {
+    fn reverse_lookup(&mut self, glyph: &OutlineGlyph) -> Option<char> {
         let key = program_key(&glyph.identifier());
         let map = self.reverse.entry(key).or_insert_with(|| {
             let mut map = HashMap::new();
@@ -147,11 +193,14 @@ impl<'a> FontTable<'a> {
     /// What a font dictionary says, read once.
     fn described(&mut self, dict: &Dict<'a>) -> Rc<Described> {
         let read = || Rc::new(Described::read(dict));
-        match dict.obj_id() {
-            Some(id) => self.described.entry(id).or_insert_with(read).clone(),
-            None => read(),
-        }
+        self.described.entry(bytes_of(dict)).or_insert_with(read).clone()
     }
+}
+
+/// The bytes a dictionary is in its file: the same for the same dictionary, also where it has no number.
+fn bytes_of(dict: &Dict<'_>) -> Bytes {
+    let data = dict.data();
+    (data.as_ptr() as usize, data.len())
 }
 
 fn collect_fonts<'a>(fonts: &Dict<'a>, out: &mut Vec<Dict<'a>>) {
