@@ -271,7 +271,7 @@ impl GlyphDevice<'_, '_> {
             let Some(code) = self.fonts.code(run.font, shown.code) else {
                 continue;
             };
-            let Some(place) = measure.place(shown, code.width) else {
+            let Some(place) = measure.place(shown, code.across) else {
                 continue;
             };
             let text = code.text.clone();
@@ -281,7 +281,7 @@ impl GlyphDevice<'_, '_> {
             }
             let font = match font {
                 Some(font) => font,
-                None => *font.insert(self.fonts.id(run.font, shown.code, run.glyphs, self.page)),
+                None => *font.insert(self.fonts.id(run.font, shown.code)),
             };
             let at = self.content.glyphs.len();
             self.content.unmapped += usize::from(text == Text::One(UNKNOWN));

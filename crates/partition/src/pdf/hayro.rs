@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
+use hayro_interpret::InterpreterSettings;
 use hayro_interpret::hayro_syntax::content::TypedIter;
 use hayro_interpret::hayro_syntax::content::ops::TypedInstruction;
 use hayro_interpret::hayro_syntax::object::dict::keys::{
@@ -14,7 +15,6 @@ use hayro_interpret::hayro_syntax::object::{Array, Dict, Name, Rect, Stream, Str
 use hayro_interpret::hayro_syntax::page::Page;
 use hayro_interpret::hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
 use hayro_interpret::kurbo::{self, Affine};
-use hayro_interpret::InterpreterSettings;
 
 use super::device::GlyphDevice;
 use super::engine::{Font, FontId, LinkArea, OutlineEntry, PageContent, PageSource, Unreadable};

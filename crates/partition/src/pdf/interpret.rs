@@ -296,7 +296,8 @@ impl<'i, 'f, 'a> Interpreter<'i, 'f, 'a> {
         }
         let dict = dict_or_stream(properties).map(|(dict, _)| dict);
         let layer = dict.and_then(|dict| Some((dict.get::<Dict<'_>>(OC).unwrap_or_default(), dict.get_ref(OC)?)));
-        self.layers.begin(layer.as_ref().map(|(dict, id)| (dict, Some((*id).into()))));
+        self.layers
+            .begin(layer.as_ref().map(|(dict, id)| (dict, Some((*id).into()))));
         self.device.begin_marked_content(tag, dict);
     }
 

@@ -75,7 +75,7 @@ impl Measure {
     }
 
     /// The place of a glyph; `width` is its advance in glyph space.
-    pub(super) fn place(&self, shown: &Shown, width: Option<f32>) -> Option<Place> {
+    pub(super) fn place(&self, shown: &Shown, width: f32) -> Option<Place> {
         if !(shown.x.is_finite() && shown.y.is_finite()) {
             return None;
         }
@@ -84,7 +84,7 @@ impl Measure {
         let (advance, rise) = if self.vertical {
             (self.size, VERTICAL_ORIGIN * self.size)
         } else {
-            let advance = f64::from(width.unwrap_or(0.0)) * self.along;
+            let advance = f64::from(width) * self.along;
             (advance.clamp(0.0, 4.0 * self.size), 0.0)
         };
         Some(Place {

@@ -30,9 +30,7 @@ pub(in crate::pdf) enum Text {
 pub(in crate::pdf) struct Code {
     pub(in crate::pdf) code: u32,
     pub(in crate::pdf) text: Text,
-    /// Width of the glyph, in thousandths of the font size; none where the font states none.
-    pub(in crate::pdf) width: Option<f32>,
-    /// How far the text moves on, rightward or downward.
+    /// How far the text moves on, rightward or downward, in thousandths of the font size.
     pub(in crate::pdf) across: f32,
     pub(in crate::pdf) down: f32,
     /// Where the origin of vertical text is.
@@ -42,8 +40,8 @@ pub(in crate::pdf) struct Code {
 /// A font with the codes that were met.
 pub(super) struct Loaded<'a> {
     font: PdfFont<'a>,
-    /// Stands in for one that is missing.
-    stand_in: bool,
+    /// None for one that stands in for a missing one.
+    pub(super) dict: Option<Dict<'a>>,
     /// Its glyphs are outlines.
     outlined: bool,
     /// All its codes are of one byte.
@@ -60,12 +58,14 @@ pub(super) struct Loaded<'a> {
 }
 
 impl<'a> Loaded<'a> {
-    fn new(font: PdfFont<'a>, kind: Option<&[u8]>, stand_in: bool) -> Self {
+    fn new(font: PdfFont<'a>, dict: Option<Dict<'a>>) -> Self {
+        let kind = dict.as_ref().and_then(|dict| dict.get::<Name<'_>>(SUBTYPE));
+        let is = |name: &[u8]| kind.as_deref() == Some(name);
         Self {
             font,
-            stand_in,
-            outlined: kind != Some(b"Type3"),
-            simple: kind != Some(b"Type0"),
+            outlined: !is(b"Type3"),
+            simple: !is(b"Type0"),
+            dict,
             id: None,
             codes: Vec::new(),
             places: HashMap::new(),
@@ -117,10 +117,7 @@ impl<'a> FontTable<'a> {
             .cache
             .font(dict, &self.settings.font_resolver, &self.settings.cmap_resolver);
         let place = match font {
-            Some(font) => {
-                let kind = dict.get::<Name<'_>>(SUBTYPE);
-                Some(self.push(Loaded::new(font, kind.as_deref(), false)))
-            }
+            Some(font) => Some(self.push(Loaded::new(font, Some(dict.clone())))),
             None => self.stand_in(),
         };
         self.loaded_dicts.insert(key, place);
@@ -135,7 +132,7 @@ impl<'a> FontTable<'a> {
         let font = self
             .cache
             .standard_font(StandardFont::Helvetica, &self.settings.font_resolver)?;
-        let place = self.push(Loaded::new(font, None, true));
+        let place = self.push(Loaded::new(font, None));
         self.stand_in = Some(place);
         Some(place)
     }
@@ -147,7 +144,7 @@ impl<'a> FontTable<'a> {
 
     /// Whether a font stands in for one that is missing.
     pub(in crate::pdf) fn is_stand_in(&self, font: usize) -> bool {
-        self.loaded.get(font).is_some_and(|font| font.stand_in)
+        self.loaded.get(font).is_some_and(|font| font.dict.is_none())
     }
 
     /// Whether the glyphs of a font are outlines, which have no colours of their own.
@@ -210,9 +207,9 @@ impl<'a> FontTable<'a> {
 
     fn look_up(&mut self, font: &PdfFont<'a>, code: u32) -> Code {
         let glyph = font.glyph(font.map_code(code), code);
-        let (unicode, width) = match &glyph {
-            FontGlyph::Outline(glyph) => (glyph.as_unicode(), glyph.advance_width()),
-            FontGlyph::Type3(glyph) => (glyph.as_unicode(), Some(glyph.advance_width())),
+        let unicode = match &glyph {
+            FontGlyph::Outline(glyph) => glyph.as_unicode(),
+            FontGlyph::Type3(glyph) => glyph.as_unicode(),
         };
         let text = match unicode {
             Some(BfString::Char(ch)) if ch != '\0' && ch != UNKNOWN => {
@@ -226,7 +223,6 @@ impl<'a> FontTable<'a> {
         Code {
             code,
             text,
-            width,
             across: advance.x as f32,
             down: advance.y as f32,
             origin: (origin.x, origin.y),

@@ -54,7 +54,10 @@ impl Space {
         match family.as_ref() {
             b"CalGray" => Self::Gray,
             b"CalRGB" => Self::Rgb,
-            b"ICCBased" => match items.next::<Stream<'_>>().and_then(|profile| profile.dict().get::<u32>(N)) {
+            b"ICCBased" => match items
+                .next::<Stream<'_>>()
+                .and_then(|profile| profile.dict().get::<u32>(N))
+            {
                 Some(1) => Self::Gray,
                 Some(3) => Self::Rgb,
                 Some(4) => Self::Cmyk,

@@ -167,10 +167,7 @@ impl<'a> Interpreter<'_, '_, 'a> {
         let rise = f64::from(text.rise);
         let scale = 1.0 / f64::from(UNITS_PER_EM);
         let [a, b, c, d, mut e, mut f] = text.matrix.as_coeffs();
-        let [wide, high] = [
-            f64::from(size) * f64::from(factor) * scale,
-            f64::from(size) * scale,
-        ];
+        let [wide, high] = [f64::from(size) * f64::from(factor) * scale, f64::from(size) * scale];
         let mut left = codes;
         while let Some((slot, length)) = fonts.read(font, left) {
             left = left.get(length..).unwrap_or_default();
@@ -188,7 +185,11 @@ impl<'a> Interpreter<'_, '_, 'a> {
                     y: cb * origin.0 + cd * origin.1 + cf,
                 });
             }
-            let word_space = if code.code == 32 && length == 1 { text.word_space } else { 0.0 };
+            let word_space = if code.code == 32 && length == 1 {
+                text.word_space
+            } else {
+                0.0
+            };
             let advance = |width: f32| width / UNITS_PER_EM * size + text.char_space + word_space;
             let (x, y) = if vertical {
                 (0.0, f64::from(advance(code.down)))
@@ -201,7 +202,13 @@ impl<'a> Interpreter<'_, '_, 'a> {
     }
 
     fn end_run(&mut self) {
-        let State { ctm, fill, stroke, text, .. } = *self.states.now();
+        let State {
+            ctm,
+            fill,
+            stroke,
+            text,
+            ..
+        } = *self.states.now();
         let Some(font) = text.font.filter(|_| !self.run.is_empty()) else {
             return;
         };
@@ -247,4 +254,3 @@ impl<'a> Interpreter<'_, '_, 'a> {
         self.outlines.truncate(0);
     }
 }
-
