@@ -20,7 +20,7 @@ use super::lists::set_depths;
 use super::order::read_order;
 use super::report::{report_route, warn_about};
 use super::roles::{Body, BodyCount, Role, roles};
-use super::segment::{Segment, segments};
+use super::segment::{Segment, parts};
 use super::table::{Cell, Table};
 use super::tagged::tagged_tables;
 use super::words::{self, PageWords};
@@ -145,21 +145,16 @@ fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
         }
     });
     warn_about(&content, number, cx);
+    let prepared = content.parts.take();
+    let mut parts = prepared.unwrap_or_else(|| parts(&content, source.fonts()));
+    if content.hidden * 2 > content.glyphs.len() {
+        parts.iter_mut().for_each(|(_, segments)| even_sizes(segments));
+    }
     let mut page = Page {
         number,
         width: content.width,
         height: content.height,
-        parts: directions(&content)
-            .into_iter()
-            .map(|direction| {
-                let frame = Frame::new(direction, content.width, content.height);
-                let mut segments = segments(&content, source.fonts(), direction);
-                if content.hidden * 2 > content.glyphs.len() {
-                    even_sizes(&mut segments);
-                }
-                (frame, segments)
-            })
-            .collect(),
+        parts,
         links: linked_texts(&content, source.fonts()),
         tables: Vec::new(),
         figures: Vec::new(),
@@ -258,26 +253,6 @@ fn placeholder(index: usize, table: &Table) -> Segment {
         tag: Tag::default(),
         breaks: Vec::new(),
     }
-}
-
-/// The directions text runs in, that of most of the text first; at least one.
-fn directions(content: &PageContent) -> Vec<Direction> {
-    let all = [
-        Direction::East,
-        Direction::North,
-        Direction::South,
-        Direction::West,
-        Direction::Oblique,
-    ];
-    let mut counts = all.map(|direction| (0usize, direction));
-    for glyph in &content.glyphs {
-        for (count, direction) in &mut counts {
-            *count += usize::from(*direction == glyph.direction);
-        }
-    }
-    counts.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
-    let used = counts.iter().filter(|(count, _)| *count > 0).count().max(1);
-    counts.into_iter().take(used).map(|(_, direction)| direction).collect()
 }
 
 fn lay_out(page: &mut Page) -> Vec<(Frame, Block)> {

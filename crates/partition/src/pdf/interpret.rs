@@ -4,6 +4,7 @@
 pub(super) mod colour;
 pub(super) mod layers;
 pub(super) mod paths;
+mod spaced;
 mod state;
 pub(super) mod text;
 
@@ -24,6 +25,7 @@ use hayro_interpret::kurbo::{self, Affine, BezPath, Point, Shape};
 use super::device::GlyphDevice;
 use colour::{Colour, Space};
 use layers::{HiddenLayers, Layers};
+use spaced::SpacedText;
 use state::{State, States};
 use text::Shown;
 
@@ -54,6 +56,7 @@ pub(super) struct Interpreter<'i, 'f, 'a> {
     areas: Vec<kurbo::Rect>,
     /// Glyphs that are shown by one operator.
     run: Vec<Shown>,
+    spaced: SpacedText,
     /// Outlines of glyphs that are to clip what comes after the text.
     outlines: BezPath,
     depth: usize,
@@ -79,6 +82,7 @@ impl<'i, 'f, 'a> Interpreter<'i, 'f, 'a> {
             clips: Vec::new(),
             areas: vec![area],
             run: Vec::new(),
+            spaced: SpacedText::default(),
             outlines: BezPath::new(),
             depth: 0,
             forms: 0,

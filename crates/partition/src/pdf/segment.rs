@@ -73,6 +73,35 @@ struct Raw {
     size: f32,
 }
 
+/// The text of a page by direction, the direction of most of the text first; at least one.
+pub(super) fn parts(content: &PageContent, fonts: &[Font]) -> Vec<(Frame, Vec<Segment>)> {
+    let part = |direction| {
+        let frame = Frame::new(direction, content.width, content.height);
+        (frame, segments(content, fonts, direction))
+    };
+    directions(content).into_iter().map(part).collect()
+}
+
+/// The directions text runs in, that of most of the text first; at least one.
+fn directions(content: &PageContent) -> Vec<Direction> {
+    let all = [
+        Direction::East,
+        Direction::North,
+        Direction::South,
+        Direction::West,
+        Direction::Oblique,
+    ];
+    let mut counts = all.map(|direction| (0usize, direction));
+    for glyph in &content.glyphs {
+        for (count, direction) in &mut counts {
+            *count += usize::from(*direction == glyph.direction);
+        }
+    }
+    counts.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
+    let used = counts.iter().filter(|(count, _)| *count > 0).count().max(1);
+    counts.into_iter().take(used).map(|(_, direction)| direction).collect()
+}
+
 /// Groups the characters of one direction into segments, sorted by baseline, then from left to right.
 pub(super) fn segments(content: &PageContent, fonts: &[Font], direction: Direction) -> Vec<Segment> {
     let frame = Frame::new(direction, content.width, content.height);
@@ -394,13 +423,17 @@ fn finish(raw: &Raw, content: &PageContent, frame: &Frame, fonts: &[Font]) -> Op
     if text.is_empty() {
         return None;
     }
-    let majority = |f: fn(&Font) -> bool| {
-        let count = parts
-            .iter()
-            .filter(|(glyph, _)| fonts.get(usize::from(glyph.font)).is_some_and(f))
-            .count();
-        count * 2 > parts.len()
-    };
+    let (mut bold, mut italic, mut monospace) = (0, 0, 0);
+    // Neighbours mostly share a font.
+    for run in parts.chunk_by(|(a, _), (b, _)| a.font == b.font) {
+        let id = run.first().map_or(0, |(glyph, _)| usize::from(glyph.font));
+        if let Some(font) = fonts.get(id) {
+            bold += if font.bold { run.len() } else { 0 };
+            italic += if font.italic { run.len() } else { 0 };
+            monospace += if font.monospace { run.len() } else { 0 };
+        }
+    }
+    let is_most = |count: usize| count * 2 > parts.len();
     Some(Segment {
         x0: raw.x0,
         x1: raw.x1,
@@ -409,9 +442,9 @@ fn finish(raw: &Raw, content: &PageContent, frame: &Frame, fonts: &[Font]) -> Op
         base: raw.base,
         size: raw.size,
         font: parts.get(parts.len() / 2).map_or(0, |(glyph, _)| glyph.font),
-        bold: majority(|font| font.bold),
-        italic: majority(|font| font.italic),
-        monospace: majority(|font| font.monospace),
+        bold: is_most(bold),
+        italic: is_most(italic),
+        monospace: is_most(monospace),
         table: None,
         tag: parts
             .get(parts.len() / 2)

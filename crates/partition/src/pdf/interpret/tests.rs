@@ -49,6 +49,16 @@ fn spaces_and_scaling_move_text_on() {
 }
 
 #[test]
+fn strings_with_escapes_are_shown_like_plain_ones() {
+    let shown =
+        |array: &str| read(PdfBuilder::new().page(&format!("BT /F 10 Tf 50 500 Td [{array}] TJ ET"), "")).glyphs;
+    let plain = shown("(f(x)) -250 (y) 80.5 (z)");
+    assert_eq!(plain.len(), 6);
+    assert_eq!(shown("(f\\(x\\)) -250 <79> 80.5 (\\172)"), plain);
+    assert_eq!(shown("/odd (f(x)) -250 (y) 80.5 (z)"), plain);
+}
+
+#[test]
 fn lines_go_on_below_each_other() {
     let content = "BT /F 10 Tf 12 TL 50 500 Td (a) Tj T* (b) Tj (c) ' 0 0 (d) \" 0 -20 TD (e) Tj T* (f) Tj ET";
     let page = read(PdfBuilder::new().page(content, ""));

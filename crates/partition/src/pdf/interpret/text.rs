@@ -6,6 +6,7 @@ use hayro_interpret::hayro_syntax::page::Resources;
 use hayro_interpret::kurbo::{Affine, Shape};
 
 use super::super::visibility::Shade;
+use super::spaced::Item;
 use super::state::State;
 use super::{FontNames, Interpreter, affine};
 
@@ -116,13 +117,24 @@ impl<'a> Interpreter<'_, '_, 'a> {
     /// Shows strings with the distances between them.
     fn show_all(&mut self, parts: &Array<'_>) {
         self.begin_run();
-        for part in parts.iter::<Object<'_>>() {
-            match part {
-                Object::String(codes) => self.append(codes.as_bytes()),
-                Object::Number(distance) => self.step(distance.as_f32()),
-                _ => {}
+        let mut spaced = std::mem::take(&mut self.spaced);
+        if spaced.read(parts.data()) {
+            for item in spaced.items(parts.data()) {
+                match item {
+                    Item::Codes(codes) => self.append(codes),
+                    Item::Distance(distance) => self.step(distance),
+                }
+            }
+        } else {
+            for part in parts.iter::<Object<'_>>() {
+                match part {
+                    Object::String(codes) => self.append(codes.as_bytes()),
+                    Object::Number(distance) => self.step(distance.as_f32()),
+                    _ => {}
+                }
             }
         }
+        self.spaced = spaced;
         self.end_run();
     }
 
