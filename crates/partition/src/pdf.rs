@@ -1,6 +1,7 @@
 //! Reader of PDF files: their text layer, laid out.
 //!
-//! The engine opens the file, mending its list of pages where that is broken ([`repair`]), and gives
+//! The engine opens the file, mending its list of pages where that is broken ([`repair`]), follows the
+//! content streams ([`interpret`]) with what the fonts say ([`fonts`]) and gives
 //! characters with their places ([`device`]), without those that nobody sees ([`visibility`]), with the
 //! values of form fields ([`forms`]) and what a tagged file says of them ([`structure`]), on several pages
 //! of a long file at a time ([`ahead`]); everything after that is pure: characters to segments of text ([`segment`]), tagged tables ([`tagged`]), ruled

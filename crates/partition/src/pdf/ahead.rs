@@ -1,6 +1,6 @@
 //! The pages of a long file, read by several threads ahead of their being asked for.
 //!
-//! They also put the characters together to segments of text, which takes about as long as to read them.
+//! They also put the characters together to segments of text, so that the thread that asks has less to do.
 //! Which thread reads which page is fixed, and every thread goes through its pages in order with fonts and
 //! caches of its own; so what comes out does not depend on which of them is faster.
 

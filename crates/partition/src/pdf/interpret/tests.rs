@@ -169,3 +169,54 @@ fn paths_are_rules_shades_and_shapes() {
         .collect();
     assert_eq!(rules, [[10.0, 590.0, 100.0, 590.0], [0.0, 599.75, 300.0, 599.75]]);
 }
+
+const OPERATORS: &[&str] = &[
+    "q", "Q", "cm", "gs", "Do", "BT", "ET", "Tf", "Tm", "Td", "TD", "T*", "Tj", "TJ", "'", "\"", "Tc", "Tw", "Tz",
+    "TL", "Ts", "Tr", "m", "l", "c", "v", "y", "re", "h", "f", "f*", "S", "s", "B", "b", "n", "W", "W*", "cs", "CS",
+    "sc", "SCN", "scn", "g", "rg", "K", "sh", "BDC", "BMC", "EMC", "BI", "ID", "EI", "d0",
+];
+const OPERANDS: &[&str] = &[
+    "0",
+    "1",
+    "-1",
+    "0.001",
+    "250",
+    "-1000",
+    "99999999999999",
+    "1e5",
+    "/F",
+    "/I",
+    "/Pattern",
+    "/DeviceCMYK",
+    "(text)",
+    "(\\101\\()",
+    "<41>",
+    "[(a) -200 (b)]",
+    "[(a) /x [(b)] 5]",
+    "<< /MCID 0 >>",
+    "<< /OC /F >>",
+    "true",
+];
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn operators_in_any_order_do_no_harm(
+        words in proptest::collection::vec(
+            (proptest::collection::vec(0..OPERANDS.len(), 0..7), 0..OPERATORS.len()),
+            0..60,
+        )
+    ) {
+        let mut content = String::from("BT /F 10 Tf 1 0 0 1 50 500 Tm (first) Tj ET ");
+        for (operands, operator) in &words {
+            operands.iter().for_each(|operand| content += &format!("{} ", OPERANDS[*operand]));
+            content += &format!("{} ", OPERATORS[*operator]);
+        }
+        let form = content.clone() + "/I Do";
+        let file = with_form("/Resources << /Font << /F 3 0 R >> /XObject << /I 5 0 R >> >>", &form);
+        let page = read(file.page(&content, ""));
+        proptest::prop_assert!(text(&page).starts_with("first"));
+        proptest::prop_assert!(page.glyphs.iter().all(|glyph| glyph.x.is_finite() && glyph.size > 0.0));
+    }
+}
