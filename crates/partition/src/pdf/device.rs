@@ -17,10 +17,10 @@ use super::fonts::{FontTable, Text};
 use super::interpret::colour::Colour;
 use super::interpret::paths::Painted as Drawn;
 use super::interpret::text::{Mode, Run, Shown};
-use super::script::is_blank;
+use super::script::{is_blank, is_right_to_left};
 use super::visibility::{Clips, Doubt, Hidden, Painted, Shade, middle};
 use marks::{Mark, Words, replaced, words_of};
-use runs::{Measure, Place, has_inks, length, starts_right_to_left};
+use runs::{Measure, Place, has_inks};
 use shapes::is_shape;
 
 /// Ruling lines kept per page; drawings with more are no tables.
@@ -159,38 +159,43 @@ impl<'f, 'a> GlyphDevice<'f, 'a> {
     }
 
     fn push_glyph(&mut self, text: &Text, place: &Place, font: FontId) {
-        let count = length(text);
-        if count == 0 || self.content.glyphs.len() + count > MAX_GLYPHS {
-            return;
-        }
-        let share = place.advance / count as f32;
-        // Several characters of a right-to-left script stand from right to left within the glyph.
-        let reversed = count > 1 && starts_right_to_left(text);
-        let (start, step) = if reversed {
-            (place.advance - share, -share)
-        } else {
-            (0.0, share)
-        };
         let mut glyph = Glyph {
             ch: ' ',
-            x: place.x + place.unit.0 * start,
-            y: place.y + place.unit.1 * start,
-            advance: share,
+            x: place.x,
+            y: place.y,
+            advance: place.advance,
             size: place.size,
             font,
             direction: place.direction,
             tag: self.marks.last().map_or(NO_TAG, |mark| mark.tag),
         };
-        match text {
-            Text::One(ch) => self.content.glyphs.push(Glyph { ch: *ch, ..glyph }),
-            Text::Many(text) => {
-                for ch in text.chars() {
-                    glyph.ch = ch;
-                    self.content.glyphs.push(glyph);
-                    glyph.x += place.unit.0 * step;
-                    glyph.y += place.unit.1 * step;
-                }
+        let text = match text {
+            Text::One(ch) if self.content.glyphs.len() < MAX_GLYPHS => {
+                self.content.glyphs.push(Glyph { ch: *ch, ..glyph });
+                return;
             }
+            Text::One(_) => return,
+            Text::Many(text) => text,
+        };
+        let count = text.chars().count();
+        if count == 0 || self.content.glyphs.len() + count > MAX_GLYPHS {
+            return;
+        }
+        glyph.advance = place.advance / count as f32;
+        // Several characters of a right-to-left script stand from right to left within the glyph.
+        let reversed = count > 1 && text.starts_with(is_right_to_left);
+        let (start, step) = if reversed {
+            (place.advance - glyph.advance, -glyph.advance)
+        } else {
+            (0.0, glyph.advance)
+        };
+        glyph.x += place.unit.0 * start;
+        glyph.y += place.unit.1 * start;
+        for ch in text.chars() {
+            glyph.ch = ch;
+            self.content.glyphs.push(glyph);
+            glyph.x += place.unit.0 * step;
+            glyph.y += place.unit.1 * step;
         }
     }
 

@@ -27,6 +27,8 @@ const WALL_GAP: f32 = 4.0;
 const MAX_WALLS: usize = 64;
 /// Places looked at for a copy of a text.
 const MAX_COPIES: usize = 64;
+/// Characters of a segment for which there is room from the start.
+const USUAL_LENGTH: usize = 16;
 /// Marks in a [`Raw`] that a space glyph stood before the character.
 const SPACE: u32 = 1 << 31;
 
@@ -92,9 +94,11 @@ fn directions(content: &PageContent) -> Vec<Direction> {
         Direction::Oblique,
     ];
     let mut counts = all.map(|direction| (0usize, direction));
-    for glyph in &content.glyphs {
-        for (count, direction) in &mut counts {
-            *count += usize::from(*direction == glyph.direction);
+    // Neighbours mostly run the same way.
+    for run in content.glyphs.chunk_by(|a, b| a.direction == b.direction) {
+        let direction = run.first().map(|glyph| glyph.direction);
+        for (count, _) in counts.iter_mut().filter(|(_, known)| Some(*known) == direction) {
+            *count += run.len();
         }
     }
     counts.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
@@ -274,8 +278,10 @@ fn collect(glyphs: &[Glyph], frame: &Frame, walls: &Walls) -> Vec<Raw> {
         } else {
             space = false;
         }
+        let mut indexes = Vec::with_capacity(USUAL_LENGTH);
+        indexes.push(index | if space { SPACE } else { 0 });
         let mut raw = Raw {
-            glyphs: vec![index | if space { SPACE } else { 0 }],
+            glyphs: indexes,
             x0: x,
             x1: x + glyph.advance,
             base,

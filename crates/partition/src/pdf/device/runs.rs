@@ -5,9 +5,7 @@ use hayro_interpret::hayro_syntax::page::Page;
 use hayro_interpret::kurbo::Affine;
 
 use super::super::engine::Direction;
-use super::super::fonts::Text;
 use super::super::interpret::text::Shown;
-use super::super::script::is_right_to_left;
 
 /// Glyph space has 1000 units to the em.
 const UNITS_PER_EM: f64 = 1000.0;
@@ -17,22 +15,6 @@ const VERTICAL_ORIGIN: f64 = 0.88;
 const MIN_SIZE: f64 = 0.05;
 /// Colour spaces of a page that are looked at.
 const MAX_COLOUR_SPACES: usize = 256;
-
-/// Number of characters.
-pub(super) fn length(text: &Text) -> usize {
-    match text {
-        Text::One(_) => 1,
-        Text::Many(text) => text.chars().count(),
-    }
-}
-
-/// Whether the first of several characters is of a right-to-left script.
-pub(super) fn starts_right_to_left(text: &Text) -> bool {
-    match text {
-        Text::One(_) => false,
-        Text::Many(text) => text.chars().next().is_some_and(is_right_to_left),
-    }
-}
 
 /// Where and how large a glyph stands.
 #[derive(Clone, Copy)]

@@ -88,6 +88,21 @@ fn forms_that_draw_themselves_end() {
 }
 
 #[test]
+fn forms_within_forms_are_followed_so_deep() {
+    let mut file = PdfBuilder::new();
+    for number in 5..70 {
+        let entries = format!(
+            "/Type /XObject /Subtype /Form /BBox [0 0 400 600] \
+             /Resources << /Font << /F 3 0 R >> /XObject << /I {} 0 R >> >>",
+            number + 1
+        );
+        let content = show('F', 10.0, 10.0 + number as f32, 20.0, "x") + "/I Do";
+        assert_eq!(file.object(stream(&entries, &content)), number);
+    }
+    assert_eq!(read(file.page("/I Do", "")).glyphs.len(), super::MAX_DEPTH);
+}
+
+#[test]
 fn what_is_in_a_layer_that_is_off_is_not_shown() {
     let mut file = PdfBuilder::new();
     let layer = file.object("<< /Type /OCG /Name (notes) >>");
