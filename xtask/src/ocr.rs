@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use docmill_model::limits::ParseLimits;
-use docmill_partition::{Input, draw_pages, read_pdf_text};
+use docmill_partition::{Input, Tools, draw_pages, read_pdf_text};
 
 use crate::Failure;
 use crate::pdf::find_files;
@@ -165,14 +165,20 @@ fn draw(file: &Path, input: &Input, target: &Path, found: &mut Vec<PathBuf>) {
     };
     let stem = format!("{}-{}", name(file.parent()), name(Some(&file.with_extension(""))));
     let wanted = (PAGES_PER_FILE, LONG_SIDE);
-    let drawn = draw_pages(input, None, &ParseLimits::default(), wanted, &mut |index, picture| {
-        let path = target.join(format!("{stem}-{}.png", index + 1));
-        if let Some(picture) = picture
-            && std::fs::write(&path, picture.png()).is_ok()
-        {
-            found.push(path);
-        }
-    });
+    let drawn = draw_pages(
+        input,
+        None,
+        (&ParseLimits::default(), &Tools::default()),
+        wanted,
+        &mut |index, picture| {
+            let path = target.join(format!("{stem}-{}.png", index + 1));
+            if let Some(picture) = picture
+                && std::fs::write(&path, picture.png()).is_ok()
+            {
+                found.push(path);
+            }
+        },
+    );
     if let Err(error) = drawn {
         eprintln!("{}: {error}", file.display());
     }

@@ -1,6 +1,7 @@
 //! The child process: one file, from bytes to the output of each node.
 
-use std::path::Path;
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
@@ -12,45 +13,122 @@ use docmill_model::{Code, Element, Warning, WarningCode};
 use docmill_nodes::chunk::chunk;
 use docmill_nodes::extract::{self, Extracted, match_patterns};
 use docmill_ocr::Ocr;
-use docmill_partition::{Input, PartitionError, Recognition, Tools, draw, partition_with};
+use docmill_partition::{Input, PartitionError, Tool, Tools, draw, partition_with};
 use docmill_sandbox::{FrameWriter, Request};
 use serde::Serialize;
 
 /// Pages recognised at once at most: each takes some 200 MB.
 const MAX_THREADS: usize = 4;
 
+/// What a child is told by its arguments, as it has no environment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Libraries {
+    /// Folder of the recogniser's models, if it is not one of the usual ones.
+    pub(crate) tessdata: Option<PathBuf>,
+    /// The second PDF engine, if it is in use.
+    pub(crate) pdfium: Option<PathBuf>,
+    /// The decoder of HEIC pictures, if it is in use.
+    pub(crate) heif: Option<PathBuf>,
+}
+
+impl Libraries {
+    const TESSDATA: &str = "--tessdata";
+    const PDFIUM: &str = "--pdfium";
+    const HEIF: &str = "--heif";
+
+    /// As arguments.
+    pub(crate) fn args(&self) -> Vec<OsString> {
+        let named = [
+            (Self::TESSDATA, &self.tessdata),
+            (Self::PDFIUM, &self.pdfium),
+            (Self::HEIF, &self.heif),
+        ];
+        named
+            .into_iter()
+            .filter_map(|(name, path)| Some([name.into(), path.clone()?.into_os_string()]))
+            .flatten()
+            .collect()
+    }
+
+    /// From arguments.
+    pub(crate) fn from_args(mut args: impl Iterator<Item = OsString>) -> Self {
+        let mut libraries = Self::default();
+        while let (Some(name), Some(path)) = (args.next(), args.next()) {
+            if name == Self::TESSDATA {
+                libraries.tessdata = Some(path.into());
+            } else if name == Self::PDFIUM {
+                libraries.pdfium = Some(path.into());
+            } else if name == Self::HEIF {
+                libraries.heif = Some(path.into());
+            }
+        }
+        libraries
+    }
+}
+
+/// Libraries as they were loaded, or why they were not.
+struct Loaded {
+    ocr: Result<Ocr, String>,
+    pdfium: Option<Result<docmill_pdfium::Library, String>>,
+    heif: Option<Result<docmill_heif::Library, String>>,
+}
+
+impl Loaded {
+    fn load(libraries: &Libraries) -> Self {
+        let pdfium = libraries.pdfium.as_deref().map(docmill_pdfium::Library::load);
+        let heif = libraries.heif.as_deref().map(docmill_heif::Library::load);
+        Self {
+            ocr: Ocr::open(libraries.tessdata.as_deref()).map_err(|error| error.to_string()),
+            pdfium: pdfium.map(|loaded| loaded.map_err(|error| error.to_string())),
+            heif: heif.map(|loaded| loaded.map_err(|error| error.to_string())),
+        }
+    }
+}
+
+fn tool<T>(loaded: &Result<T, String>) -> Tool<'_, T> {
+    match loaded {
+        Ok(library) => Tool::Ready(library),
+        Err(reason) => Tool::Absent(reason),
+    }
+}
+
 /// Locks the process down, works on the one file it is sent, and ends.
 ///
-/// `tessdata` is the folder of the recogniser's models, if it is not one of the usual ones. Only a child
-/// that is started to recognise text loads the recogniser, before it locks itself down.
-pub(crate) fn main(tessdata: Option<&Path>) -> ! {
+/// Only a child that is started for a file that needs them loads libraries, before it locks itself down.
+pub(crate) fn main(libraries: &Libraries) -> ! {
     docmill_sandbox::child_main_prepared(
-        || Ocr::open(tessdata).map_err(|error| error.to_string()),
-        |request: Request, frames: &mut FrameWriter, ocr| match work(request, frames, ocr.as_ref()) {
-            Ok(done) => frames.done(&json(&done)),
-            Err(failed) => frames.failed(&json(&failed)),
+        || Loaded::load(libraries),
+        |request: Request, frames: &mut FrameWriter, loaded| {
+            let tools = Tools {
+                recognition: loaded.as_ref().map_or(Tool::OnRequest, |loaded| tool(&loaded.ocr)),
+                pdfium: match &loaded {
+                    None => libraries.pdfium.as_ref().map(|_| Tool::OnRequest),
+                    Some(loaded) => loaded.pdfium.as_ref().map(tool),
+                },
+                heif: match &loaded {
+                    None => libraries.heif.as_ref().map(|_| Tool::OnRequest),
+                    Some(loaded) => loaded.heif.as_ref().map(tool),
+                },
+                threads: available_parallelism().map_or(1, |threads| threads.get().min(MAX_THREADS)),
+            };
+            match work(request, frames, &tools) {
+                Ok(done) => frames.done(&json(&done)),
+                Err(failed) => frames.failed(&json(&failed)),
+            }
         },
     )
 }
 
-fn work(request: Request, frames: &mut FrameWriter, ocr: Option<&Result<Ocr, String>>) -> Result<TaskDone, TaskFailed> {
+fn work(request: Request, frames: &mut FrameWriter, tools: &Tools<'_>) -> Result<TaskDone, TaskFailed> {
     let task: TaskRequest =
         serde_json::from_slice(&request.request).map_err(|error| internal(format!("unreadable request: {error}")))?;
-    let tools = Tools {
-        recognition: match ocr {
-            None => Recognition::OnRequest,
-            Some(Ok(ocr)) => Recognition::Ready(ocr),
-            Some(Err(reason)) => Recognition::Absent(reason),
-        },
-        threads: available_parallelism().map_or(1, |threads| threads.get().min(MAX_THREADS)),
-    };
     let mut input = Some(Input {
         bytes: Arc::new(request.input),
         filename: task.filename.clone(),
         content_type: task.content_type.clone(),
     });
     if let (Some(pages), Some(input)) = (&task.draw, &input) {
-        return draw_pages(input, &task, pages, frames);
+        return draw_pages(input, &task, tools, pages, frames);
     }
     let mut elements: Vec<Element> = Vec::new();
     let mut warnings = Vec::new();
@@ -63,7 +141,7 @@ fn work(request: Request, frames: &mut FrameWriter, ocr: Option<&Result<Ocr, Str
             NodeWork::Partition(options) => {
                 // Taken, so that the file's bytes are free again once they have been read.
                 let input = input.take().ok_or_else(|| internal("two partition nodes".into()))?;
-                let document = partition_with(&input, options, &task.limits, &tools, &mut |progress| {
+                let document = partition_with(&input, options, &task.limits, tools, &mut |progress| {
                     frames.progress(
                         progress.pages_done,
                         progress.pages_total,
@@ -72,7 +150,7 @@ fn work(request: Request, frames: &mut FrameWriter, ocr: Option<&Result<Ocr, Str
                 })
                 .map_err(|error| failed(&error))?;
                 if task.inspect {
-                    inspection = docmill_partition::inspect(&input, &document, options, &task.limits)
+                    inspection = docmill_partition::inspect(&input, &document, options, (&task.limits, tools))
                         .map_err(|error| internal(format!("the file could not be opened again: {error}")))?;
                 }
                 elements = document.elements;
@@ -124,6 +202,7 @@ fn work(request: Request, frames: &mut FrameWriter, ocr: Option<&Result<Ocr, Str
 fn draw_pages(
     input: &Input,
     task: &TaskRequest,
+    tools: &Tools<'_>,
     pages: &[u32],
     frames: &mut FrameWriter,
 ) -> Result<TaskDone, TaskFailed> {
@@ -134,7 +213,7 @@ fn draw_pages(
     let options = options.ok_or_else(|| internal("pages to draw, and no partition node".into()))?;
     let mut warnings = Vec::new();
     let mut index = 0;
-    let drawing = draw(input, options, &task.limits, pages, &mut |page| {
+    let drawing = draw(input, options, (&task.limits, tools), pages, &mut |page| {
         let number = options.starting_page_number.saturating_add(page.index);
         let png = page.png.unwrap_or_else(|reason| {
             let message = format!("page {number} can't be shown to a model: {reason}");
@@ -158,7 +237,7 @@ fn failed(error: &PartitionError) -> TaskFailed {
     TaskFailed {
         code: error.code(),
         message: error.to_string(),
-        needs_ocr: *error == PartitionError::OcrNeeded,
+        needs_tools: *error == PartitionError::ToolsNeeded,
     }
 }
 
@@ -166,7 +245,7 @@ fn internal(message: String) -> TaskFailed {
     TaskFailed {
         code: Code::Internal,
         message,
-        needs_ocr: false,
+        needs_tools: false,
     }
 }
 
@@ -183,4 +262,23 @@ fn extract_by_patterns(
 fn json(value: &impl Serialize) -> Vec<u8> {
     // The values are plain structs with string keys, which always serialise.
     serde_json::to_vec(value).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_go_through_arguments() {
+        let path = |text: &str| Some(PathBuf::from(text));
+        for (tessdata, pdfium, heif) in [
+            (None, None, None),
+            (path("/models with spaces"), None, path("libheif.so.1")),
+            (None, path("libpdfium.so"), None),
+            (path("--pdfium"), path("/opt/pdfium/lib/libpdfium.so"), path("--heif")),
+        ] {
+            let libraries = Libraries { tessdata, pdfium, heif };
+            assert_eq!(Libraries::from_args(libraries.args().into_iter()), libraries);
+        }
+    }
 }

@@ -43,6 +43,8 @@ pub(crate) struct Config {
     pub(crate) auth: Auth,
     pub(crate) engine: Engine,
     pub(crate) sandbox: Sandbox,
+    pub(crate) pdfium: Library,
+    pub(crate) heif: Library,
     pub(crate) secrets: Secrets,
     pub(crate) connectors: Connectors,
     pub(crate) egress: Egress,
@@ -98,6 +100,20 @@ pub(crate) struct Engine {
 #[allow(missing_docs, reason = "see DEFAULTS")]
 pub(crate) struct Sandbox {
     pub(crate) require: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "see DEFAULTS")]
+pub(crate) struct Library {
+    pub(crate) library: PathBuf,
+}
+
+impl Library {
+    /// Where the library is, if it is to be used.
+    pub(crate) fn path(&self) -> Option<PathBuf> {
+        Some(self.library.clone()).filter(|library| !library.as_os_str().is_empty())
+    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

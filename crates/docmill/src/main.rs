@@ -56,8 +56,7 @@ enum Command {
 fn main() -> ExitCode {
     // Before anything else: a child process has no arguments to parse and no settings to read.
     if std::env::args_os().nth(1).is_some_and(|arg| arg == setup::CHILD_ARG) {
-        let tessdata = std::env::args_os().nth(2).map(PathBuf::from);
-        child::main(tessdata.as_deref());
+        child::main(&child::Libraries::from_args(std::env::args_os().skip(2)));
     }
     let cli = Cli::parse();
     match run(cli) {

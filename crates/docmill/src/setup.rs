@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs::{File, OpenOptions, create_dir_all};
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use docmill_engine::{Runner, Vault};
@@ -13,6 +13,7 @@ use docmill_store::sqlite::SqliteStore;
 use rand::TryRngCore;
 
 use crate::Failure;
+use crate::child::Libraries;
 use crate::config::Config;
 
 /// The hidden argument that makes the program a child process.
@@ -20,12 +21,22 @@ pub(crate) const CHILD_ARG: &str = "__child";
 
 /// A sandbox that runs this program again for each file.
 pub(crate) fn sandbox(config: &Config) -> Result<Arc<Sandbox>, Failure> {
-    // Children have no environment.
-    let tessdata = std::env::var_os("TESSDATA_PREFIX").filter(|folder| !folder.is_empty());
-    let mut sandbox = SandboxConfig::current_exe([OsString::from(CHILD_ARG)].into_iter().chain(tessdata))?;
+    let libraries = Libraries {
+        tessdata: tessdata(),
+        pdfium: config.pdfium.path(),
+        heif: config.heif.path(),
+    };
+    let args = [OsString::from(CHILD_ARG)].into_iter().chain(libraries.args());
+    let mut sandbox = SandboxConfig::current_exe(args)?;
     sandbox.require = config.required_level()?;
     sandbox.limits = config.child_limits();
     Ok(Arc::new(Sandbox::new(sandbox)?))
+}
+
+/// The folder that Tesseract's models are in, where the environment says so.
+pub(crate) fn tessdata() -> Option<PathBuf> {
+    let folder = std::env::var_os("TESSDATA_PREFIX").filter(|folder| !folder.is_empty());
+    folder.map(PathBuf::from)
 }
 
 /// A pool of child processes.

@@ -73,8 +73,8 @@ pub struct TaskFailed {
     pub code: Code,
     /// Reason, for people.
     pub message: String,
-    /// The file needs text recognition, which this child did not have: it is to be run again in one that
-    /// has.
+    /// The file needs libraries that this child did not load, such as that of text recognition: it is to be run again
+    /// in one that has.
     #[serde(default)]
-    pub needs_ocr: bool,
+    pub needs_tools: bool,
 }

@@ -18,6 +18,9 @@ use crate::running::FileProgress;
 /// Bytes a drawn page may have.
 const MAX_PICTURE_BYTES: usize = 8 << 20;
 
+/// Pages that a file whose pages nobody could count is given time for, should all need text recognition.
+const UNKNOWN_PAGES: u32 = 100;
+
 /// What a file came to.
 #[derive(Debug)]
 pub struct RunOutput {
@@ -145,28 +148,29 @@ impl Runner {
     }
 }
 
-/// Runs a file; a second time, with text recognition, when it turns out to need that. Only such files
-/// wait for the recogniser to be loaded, and only their children hold it.
+/// Runs a file; a second time, with text recognition and the second PDF engine, when it turns out to need one of them.
+/// Only such files wait for the libraries to be loaded, and only their children hold them.
 fn run(sandbox: &Sandbox, work: &Work) -> Result<RunOutput, RunFailure> {
     let pages = match run_once(sandbox, work, None)? {
         Run::Done(output) => return Ok(output),
-        Run::NeedsOcr(pages) => pages,
+        Run::NeedsTools(pages) => pages,
     };
+    let pages = if pages == 0 { UNKNOWN_PAGES } else { pages };
     match run_once(sandbox, work, Some(pages))? {
         Run::Done(output) => Ok(output),
-        Run::NeedsOcr(_) => Err(invalid("no result")),
+        Run::NeedsTools(_) => Err(invalid("no result")),
     }
 }
 
 /// What one run came to.
 enum Run {
     Done(RunOutput),
-    /// The file, of so many pages, needs text recognition.
-    NeedsOcr(u32),
+    /// The file needs tools; it has so many pages, or, where 0, nobody could count them.
+    NeedsTools(u32),
 }
 
-/// One run in one child, with text recognition when there are `ocr` pages that may need it.
-fn run_once(sandbox: &Sandbox, work: &Work, ocr: Option<u32>) -> Result<Run, RunFailure> {
+/// One run in one child, which has the tools for a file of so many pages when it is told them.
+fn run_once(sandbox: &Sandbox, work: &Work, tools: Option<u32>) -> Result<Run, RunFailure> {
     if work.cancel.is_cancelled() {
         return Err(RunFailure::Cancelled);
     }
@@ -178,7 +182,7 @@ fn run_once(sandbox: &Sandbox, work: &Work, ocr: Option<u32>) -> Result<Run, Run
     let is_valid = if pictures.is_some() { is_picture } else { is_json };
     let mut outputs: Vec<Bytes> = Vec::new();
     let mut verdict: Option<Result<TaskDone, RunFailure>> = None;
-    let mut needs_ocr = false;
+    let mut needs_tools = false;
     let mut seen = FileProgress::default();
     let mut input = Cursor::new(&work.input);
     let mut on_frame = |frame| match frame {
@@ -211,7 +215,7 @@ fn run_once(sandbox: &Sandbox, work: &Work, ocr: Option<u32>) -> Result<Run, Run
         Frame::Failed(bytes) => {
             let failure = match serde_json::from_slice::<TaskFailed>(&bytes) {
                 Ok(failed) => {
-                    needs_ocr = failed.needs_ocr && ocr.is_none();
+                    needs_tools = failed.needs_tools && tools.is_none();
                     RunFailure::Failed {
                         code: failed.code,
                         message: failed.message,
@@ -224,14 +228,14 @@ fn run_once(sandbox: &Sandbox, work: &Work, ocr: Option<u32>) -> Result<Run, Run
         }
     };
     let len = work.input.len() as u64;
-    let usage = if let Some(pages) = ocr {
+    let usage = if let Some(pages) = tools {
         sandbox.run_prepared(pages, &request, &mut input, len, &work.cancel, &mut on_frame)
     } else {
         sandbox.run(&request, &mut input, len, &work.cancel, &mut on_frame)
     };
     let usage = usage.map_err(from_killed)?;
-    if needs_ocr {
-        return Ok(Run::NeedsOcr(seen.pages_total));
+    if needs_tools {
+        return Ok(Run::NeedsTools(seen.pages_total));
     }
     match verdict {
         Some(Ok(done)) if outputs.len() == most || pictures.is_some() => Ok(Run::Done(RunOutput {

@@ -110,6 +110,8 @@ text_enum! {
         AskedFor = "asked_for",
         /// Only recognition could read the page, and there was none.
         RecognitionMissing = "recognition_missing",
+        /// docmill's own engine can't read the page, or the file; PDFium, the second engine, did.
+        SecondEngine = "second_engine",
         /// The page's content can't be read from the file.
         PageUnreadable = "page_unreadable",
         /// Recognition was too unsure of its text.

@@ -4,7 +4,7 @@
 //! Recognition itself is done by the Tesseract library, version 5, which is loaded at run time: the
 //! program has no link dependency on it and works without it, except for scans. Around it stands what
 //! a page needs before and after: turning and straightening ([`Gray`] in, see `skew`), finding and
-//! removing ruling lines (`rules`), choosing the language of each paragraph (`reading`), and
+//! removing ruling lines (`rules`), reading what was missed between them (`cells`), choosing the language of each paragraph (`reading`), and
 //! measuring size and weight of the type (`measure`).
 //!
 //! # Where `unsafe` lives
@@ -20,6 +20,7 @@
 //! the pages read before or on the number of readers at work.
 
 mod bullets;
+mod cells;
 mod ink;
 mod languages;
 mod measure;

@@ -302,7 +302,8 @@ impl Reader {
                 self.forget_page();
             }
         }
-        let reading = self.settle(&sheet, reading)?;
+        let mut reading = self.settle(&sheet, reading)?;
+        self.read_cells(&sheet, &mut reading)?;
         self.forget_page();
         Ok(page_text(&sheet, reading))
     }
@@ -430,7 +431,7 @@ fn prepare(page: &Gray, dpi: f32, quarters: u8, known: Option<Lie>, scale: f32) 
 }
 
 /// Median font size of a page's words, in pixels; 0 when nothing tells.
-fn usual_size(reading: &Reading) -> f32 {
+pub(crate) fn usual_size(reading: &Reading) -> f32 {
     let mut sizes: Vec<f32> = reading
         .words()
         .filter(|word| word.confidence > 50.0)

@@ -8,7 +8,8 @@ use std::time::Instant;
 use docmill_model::limits::ParseLimits;
 use docmill_model::settings::PartitionOptions;
 use docmill_ocr::Ocr;
-use docmill_partition::{Input, Recognition, Tools, partition_with};
+use docmill_partition::{Input, Tool, Tools, partition_with};
+use docmill_pdfium::Library;
 
 fn main() {
     let mut args = std::env::args().skip(1);
@@ -16,12 +17,16 @@ fn main() {
     let docs = PathBuf::from(args.next().expect("DOCS_DIR"));
     let wanted: Vec<String> = args.collect();
     let ocr = Ocr::open(None);
+    // The second engine for what docmill's own can't read, as the setting of the same name.
+    let pdfium = std::env::var_os("DOCMILL_PDFIUM__LIBRARY").map(|library| Library::load(library.as_ref()).unwrap());
     let reason = ocr.as_ref().err().map(ToString::to_string).unwrap_or_default();
     let tools = Tools {
         recognition: match &ocr {
-            Ok(ocr) => Recognition::Ready(ocr),
-            Err(_) => Recognition::Absent(&reason),
+            Ok(ocr) => Tool::Ready(ocr),
+            Err(_) => Tool::Absent(&reason),
         },
+        pdfium: pdfium.as_ref().map(Tool::Ready),
+        heif: None,
         threads: std::env::var("THREADS").ok().and_then(|n| n.parse().ok()).unwrap_or(2),
     };
     std::fs::create_dir_all(&out).unwrap();

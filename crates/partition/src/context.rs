@@ -22,33 +22,48 @@ pub struct Progress {
 /// What a reader may use beyond the bytes of the file.
 #[derive(Clone, Copy, Debug)]
 pub struct Tools<'t> {
-    /// Recognition of text in pictures.
-    pub recognition: Recognition<'t>,
+    /// Recognition of text in pictures. Without it, pages that need it yield a warning and no text.
+    pub recognition: Tool<'t, docmill_ocr::Ocr>,
+    /// The second PDF engine, for files and pages that docmill's own can't read; `None` when it is not in use.
+    pub pdfium: Option<Tool<'t, docmill_pdfium::Library>>,
+    /// The decoder of HEIC pictures; without it such files fail with [`PartitionError::Unsupported`].
+    pub heif: Option<Tool<'t, docmill_heif::Library>>,
     /// Pages that may be read or recognised at once; at least 1.
     pub threads: usize,
 }
 
 impl Default for Tools<'_> {
-    /// No recognition, one thread.
+    /// No recognition, no second engine, no HEIC, one thread.
     fn default() -> Self {
         Self {
-            recognition: Recognition::Absent("it is not part of this run"),
+            recognition: Tool::Absent("it is not part of this run"),
+            pdfium: None,
+            heif: None,
             threads: 1,
         }
     }
 }
 
-/// Recognition of text in pictures.
-#[derive(Clone, Copy, Debug)]
-pub enum Recognition<'t> {
-    /// There is none, for the reason given: pages that need it yield a warning and no text.
+/// A library that is loaded at run time.
+#[derive(Debug)]
+pub enum Tool<'t, T> {
+    /// It can't be had, for the reason given.
     Absent(&'t str),
-    /// It could be had: a file that needs it fails with [`PartitionError::OcrNeeded`], to be partitioned
-    /// again with [`Recognition::Ready`]. So files that don't need it never wait for it.
+    /// It could be had: a file that needs it fails with [`PartitionError::ToolsNeeded`], to be partitioned
+    /// again with [`Tool::Ready`]. So files that don't need it never wait for it.
     OnRequest,
     /// At hand.
-    Ready(&'t docmill_ocr::Ocr),
+    Ready(&'t T),
 }
+
+// Derived, they would ask the same of the library.
+impl<T> Clone for Tool<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Tool<'_, T> {}
 
 /// Elements between two calls of the progress function.
 const ELEMENTS_PER_REPORT: usize = 256;

@@ -10,7 +10,7 @@ use image::{DynamicImage, GrayImage, Rgb, RgbImage, RgbaImage, imageops};
 
 use crate::error::PartitionError;
 use crate::filetype::FileType;
-use crate::{Input, detect, pdf};
+use crate::{Input, Tools, detect, pdf};
 
 /// Longest side of a picture, in pixels: models that see reduce larger ones themselves.
 pub(crate) const LONG_SIDE: u32 = 1_800;
@@ -66,7 +66,7 @@ impl PagePicture {
 pub fn draw_pages(
     input: &Input,
     password: Option<&str>,
-    limits: &ParseLimits,
+    (limits, tools): (&ParseLimits, &Tools<'_>),
     (most, long_side): (u32, u32),
     put: &mut dyn FnMut(u32, Option<PagePicture>),
 ) -> Result<(), PartitionError> {
@@ -74,7 +74,7 @@ pub fn draw_pages(
     let pages: Vec<u32> = (0..most).collect();
     if file_type == FileType::Pdf {
         let mut take = |index, image: Result<DynamicImage, String>| put(index, image.ok().map(PagePicture));
-        pdf::draw(&input.bytes, password, limits, &pages, long_side, &mut take)?;
+        pdf::draw(&input.bytes, password, (limits, tools), &pages, long_side, &mut take)?;
     } else if file_type.is_picture() {
         let mut take = |index, image: Result<DynamicImage, String>| {
             let reduced = image.ok().map(|image| match image.width().max(image.height()) {
@@ -83,7 +83,7 @@ pub fn draw_pages(
             });
             put(index, reduced.map(PagePicture));
         };
-        pdf::draw_pictures(&input.bytes, file_type, limits, &pages, &mut take)?;
+        pdf::draw_pictures(&input.bytes, file_type, (limits, tools), &pages, &mut take)?;
     }
     Ok(())
 }
@@ -96,7 +96,7 @@ pub fn draw_pages(
 pub fn draw(
     input: &Input,
     options: &PartitionOptions,
-    limits: &ParseLimits,
+    (limits, tools): (&ParseLimits, &Tools<'_>),
     pages: &[u32],
     put: &mut dyn FnMut(DrawnPage),
 ) -> Result<Drawing, PartitionError> {
@@ -109,14 +109,18 @@ pub fn draw(
         FileType::Pdf => Some(pdf::draw(
             &input.bytes,
             options.password.as_deref(),
-            limits,
+            (limits, tools),
             pages,
             LONG_SIDE,
             &mut each,
         )?),
-        FileType::Png | FileType::Jpeg | FileType::Tiff | FileType::Bmp | FileType::Webp | FileType::Gif => {
-            Some(pdf::draw_pictures(&input.bytes, file_type, limits, pages, &mut each)?)
-        }
+        picture if picture.is_picture() => Some(pdf::draw_pictures(
+            &input.bytes,
+            file_type,
+            (limits, tools),
+            pages,
+            &mut each,
+        )?),
         _ => None,
     };
     Ok(Drawing {
@@ -212,7 +216,7 @@ mod tests {
         let drawing = draw(
             input,
             &PartitionOptions::default(),
-            &ParseLimits::default(),
+            (&ParseLimits::default(), &Tools::default()),
             pages,
             &mut |page| {
                 let png = page.png.unwrap();
@@ -283,7 +287,7 @@ mod tests {
         let broken = draw(
             &input(b"%PDF-1.4 nothing".to_vec()),
             &PartitionOptions::default(),
-            &ParseLimits::default(),
+            (&ParseLimits::default(), &Tools::default()),
             &[0],
             &mut |_| {},
         );
@@ -295,7 +299,7 @@ mod tests {
         let many = draw(
             &input(test_pdf(3)),
             &PartitionOptions::default(),
-            &few,
+            (&few, &Tools::default()),
             &[0],
             &mut |_| {},
         );

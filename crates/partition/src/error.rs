@@ -13,6 +13,9 @@ pub enum PartitionError {
         /// What the file is, for people.
         detected: String,
     },
+    /// A HEIC picture, and its decoder is not at hand.
+    #[error("HEIC pictures are read with the library libheif, which is not at hand: {0}")]
+    HeifMissing(String),
     /// Zero bytes where the format needs some.
     #[error("the file is empty, which is not a valid {0} file")]
     Empty(&'static str),
@@ -33,9 +36,9 @@ pub enum PartitionError {
     /// The charset asked for does not exist.
     #[error("unknown encoding `{0}`")]
     UnknownEncoding(String),
-    /// Recognition of text is needed and was to be asked for, see [`crate::Recognition::OnRequest`].
-    #[error("text recognition is needed to read this file")]
-    OcrNeeded,
+    /// A tool is needed that was to be asked for, see [`crate::Tool::OnRequest`].
+    #[error("a tool that has to be loaded first is needed to read this file")]
+    ToolsNeeded,
     /// A limit of [`docmill_model::limits::ParseLimits`] was reached.
     #[error("more than {limit} {unit} (setting `limits.{setting}`)")]
     Limit {
@@ -63,13 +66,13 @@ impl PartitionError {
     /// The stable code.
     pub fn code(&self) -> Code {
         match self {
-            Self::Unsupported { .. } => Code::FileTypeUnsupported,
+            Self::Unsupported { .. } | Self::HeifMissing(_) => Code::FileTypeUnsupported,
             Self::Empty(_) => Code::FileEmpty,
             Self::Corrupt { .. } => Code::FileCorrupt,
             Self::Encrypted(_) => Code::FileEncrypted,
             Self::WrongPassword(_) => Code::FilePasswordWrong,
             Self::UnknownEncoding(_) => Code::EncodingUnknown,
-            Self::OcrNeeded => Code::Internal,
+            Self::ToolsNeeded => Code::Internal,
             Self::Limit { .. } => Code::FileLimitExceeded,
         }
     }

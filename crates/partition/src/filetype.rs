@@ -15,6 +15,8 @@ pub enum FileType {
     Empty,
     /// GIF picture.
     Gif,
+    /// HEIC pictures, which the decoder has to be at hand for.
+    Heic,
     /// HTML page.
     Html,
     /// JPEG picture.
@@ -74,6 +76,7 @@ impl FileType {
         match self {
             Self::Bmp => "BMP",
             Self::Gif => "GIF",
+            Self::Heic => "HEIC",
             Self::Jpeg => "JPEG",
             Self::Png => "PNG",
             Self::Tiff => "TIFF",
@@ -100,6 +103,7 @@ impl FileType {
         match self {
             Self::Bmp => "image/bmp",
             Self::Gif => "image/gif",
+            Self::Heic => "image/heic",
             Self::Jpeg => "image/jpeg",
             Self::Png => "image/png",
             Self::Tiff => "image/tiff",
@@ -130,7 +134,7 @@ impl FileType {
     pub fn is_picture(self) -> bool {
         matches!(
             self,
-            Self::Bmp | Self::Gif | Self::Jpeg | Self::Png | Self::Tiff | Self::Webp
+            Self::Bmp | Self::Gif | Self::Heic | Self::Jpeg | Self::Png | Self::Tiff | Self::Webp
         )
     }
 
@@ -140,6 +144,7 @@ impl FileType {
         Some(match extension.to_ascii_lowercase().as_str() {
             "bmp" | "dib" => Self::Bmp,
             "gif" => Self::Gif,
+            "heic" | "heif" | "hif" => Self::Heic,
             "jpg" | "jpeg" | "jpe" | "jfif" => Self::Jpeg,
             "png" => Self::Png,
             "tif" | "tiff" => Self::Tiff,
@@ -174,6 +179,7 @@ impl FileType {
             "image/jpg" | "image/pjpeg" => Self::Jpeg,
             "image/x-ms-bmp" | "image/x-bmp" => Self::Bmp,
             "image/x-png" => Self::Png,
+            "image/heic" | "image/heif" => Self::Heic,
             "image/tif" | "image/x-tiff" => Self::Tiff,
             "application/csv" | "application/x-csv" | "text/x-csv" | "text/comma-separated-values" => Self::Csv,
             "text/x-comma-separated-values" => Self::Csv,

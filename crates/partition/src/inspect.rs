@@ -13,7 +13,7 @@ use docmill_model::settings::PartitionOptions;
 use docmill_model::{Document, Element, ElementType};
 use serde_json::Value;
 
-use crate::{Input, PartitionError, draw_pages};
+use crate::{Input, PartitionError, Tools, draw_pages};
 
 /// Longest side of the pictures, in pixels, and their quality.
 const LONG_SIDE: u32 = 1_300;
@@ -62,7 +62,7 @@ pub fn inspect(
     input: &Input,
     document: &Document,
     options: &PartitionOptions,
-    limits: &ParseLimits,
+    (limits, tools): (&ParseLimits, &Tools<'_>),
 ) -> Result<Option<String>, PartitionError> {
     let name = input.filename.as_deref().unwrap_or("document");
     let mut html = String::new();
@@ -72,7 +72,7 @@ pub fn inspect(
     draw_pages(
         input,
         password,
-        limits,
+        (limits, tools),
         (MAX_PAGES, LONG_SIDE),
         &mut |index, picture| {
             shown += 1;
@@ -321,7 +321,7 @@ mod tests {
         };
         let limits = ParseLimits::default();
         let document = partition(input, &options, &limits, &mut |_| {}).unwrap();
-        inspect(input, &document, &options, &limits).unwrap()
+        inspect(input, &document, &options, (&limits, &Tools::default())).unwrap()
     }
 
     #[test]

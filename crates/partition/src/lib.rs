@@ -36,7 +36,7 @@ use docmill_model::limits::ParseLimits;
 use docmill_model::settings::PartitionOptions;
 use docmill_model::{Document, Element, ElementType, Warning, WarningCode};
 
-pub use context::{Progress, Recognition, Tools};
+pub use context::{Progress, Tool, Tools};
 pub use detect::detect;
 pub use draw::{Drawing, DrawnPage, PagePicture, draw, draw_pages};
 pub use error::PartitionError;
@@ -74,10 +74,10 @@ pub fn partition(
     partition_with(input, options, limits, &Tools::default(), progress)
 }
 
-/// As [`partition`], with recognition of text in pictures.
+/// As [`partition`], with tools.
 ///
 /// # Errors
-/// As [`partition`], and [`PartitionError::OcrNeeded`] as [`Recognition::OnRequest`] says.
+/// As [`partition`], and [`PartitionError::ToolsNeeded`] as [`Tool::OnRequest`] says.
 pub fn partition_with(
     input: &Input,
     options: &PartitionOptions,
@@ -109,9 +109,13 @@ fn read(file_type: FileType, bytes: &Arc<Vec<u8>>, cx: &mut Context) -> Result<(
         FileType::Xlsx => xlsx::partition(bytes, cx),
         FileType::Eml => email::partition(bytes, cx),
         FileType::Pdf => pdf::partition(bytes, cx),
-        FileType::Png | FileType::Jpeg | FileType::Tiff | FileType::Bmp | FileType::Webp | FileType::Gif => {
-            pdf::partition_picture(bytes, file_type, cx)
-        }
+        FileType::Bmp
+        | FileType::Gif
+        | FileType::Heic
+        | FileType::Jpeg
+        | FileType::Png
+        | FileType::Tiff
+        | FileType::Webp => pdf::partition_picture(bytes, file_type, cx),
     }
 }
 
@@ -132,7 +136,11 @@ pub(crate) fn partition_embedded(input: &Input, cx: &mut Context) -> Result<Docu
 
 /// What every format has in common: document-wide metadata, ids, parents, exclusions, warnings.
 fn finish(document: &mut Document, input: &Input, file_type: FileType, options: &PartitionOptions) {
-    if document.elements.is_empty() && file_type != FileType::Empty && !input.bytes.is_empty() {
+    let is_empty = document
+        .elements
+        .iter()
+        .all(|element| element.kind == ElementType::PageBreak);
+    if is_empty && file_type != FileType::Empty && !input.bytes.is_empty() {
         document.warnings.push(Warning::new(
             WarningCode::NoElements,
             format!(

@@ -1,15 +1,15 @@
 //! Reader of PDF files: their text layer, laid out.
 //!
 //! The engine opens the file, mending its list of pages where that is broken ([`repair`]), follows the
-//! content streams ([`interpret`]) with what the fonts say ([`fonts`]) and gives
+//! content streams ([`interpret`]) with what the fonts say ([`fonts`]), or a second engine does ([`opened`]), and gives
 //! characters with their places ([`device`]), without those that nobody sees ([`visibility`]), with the
 //! values of form fields ([`forms`]) and what a tagged file says of them ([`structure`]), on several pages
-//! of a long file at a time ([`ahead`]); everything after that is pure: characters to segments of text ([`segment`]), tagged tables ([`tagged`]), ruled
-//! tables ([`grid`]) and those between horizontal rules or shades ([`banded`]) and running heads
-//! ([`furniture`], [`edges`]) taken out, tables joined over columns and pages ([`continued`]), segments
-//! into reading order ([`order`]), lines, tables without rules ([`aligned`]) and paragraphs ([`block`]),
-//! paragraphs joined over columns and pages ([`joined`]), kinds of elements ([`roles`]) and their
-//! levels ([`levels`], [`lists`]).
+//! of a long file at a time ([`ahead`]); everything after that is pure: characters to segments of text
+//! ([`segment`], [`sizes`]), tagged tables ([`tagged`]), ruled tables ([`grid`]) and those between horizontal rules or
+//! shades ([`banded`]) and running heads ([`furniture`], [`edges`]) taken out, tables joined over columns and
+//! pages ([`continued`]), segments into reading order ([`order`], [`side_heads`], [`logical`]), lines, tables without rules ([`aligned`]),
+//! lists ([`counted`]) and paragraphs ([`block`]), paragraphs joined over columns and pages ([`joined`]), headings ([`headings`],
+//! [`byline`]) and other kinds of elements ([`roles`]) and their levels ([`levels`], [`ladder`], [`lists`]).
 //!
 //! Pages that have no text layer, or none to be trusted ([`recognise`]), are drawn ([`render`]) and their
 //! text is recognised; the words then take the place of the engine's characters ([`scan`], [`scanned`])
@@ -18,8 +18,12 @@
 mod ahead;
 mod aligned;
 mod banded;
+mod bars;
 mod block;
+mod byline;
+mod content;
 mod continued;
+mod counted;
 mod crops;
 mod device;
 mod document;
@@ -35,13 +39,24 @@ mod grid;
 mod hayro;
 #[cfg(test)]
 mod heading_tests;
+mod headings;
+#[cfg(test)]
+mod heic_tests;
 mod interpret;
 mod joined;
+mod ladder;
 mod levels;
 mod line;
 mod links;
 mod lists;
+mod logical;
+#[cfg(test)]
+mod logical_tests;
+mod opened;
 mod order;
+mod pdfium;
+#[cfg(test)]
+mod pdfium_tests;
 mod picture;
 mod recognise;
 mod render;
@@ -51,17 +66,24 @@ mod repair_tests;
 mod report;
 mod roles;
 mod rows;
+mod rulings;
 mod scan;
 #[cfg(test)]
 mod scan_tests;
 mod scanned;
 mod script;
 mod segment;
+mod side_heads;
+mod sizes;
 mod spacing;
 mod structure;
 #[cfg(test)]
 mod suite_tests;
 mod table;
+#[cfg(test)]
+mod table_kinds_tests;
+#[cfg(test)]
+mod table_rows_tests;
 #[cfg(test)]
 mod table_tests;
 mod tagged;
@@ -72,6 +94,7 @@ mod tests;
 mod text;
 #[cfg(test)]
 mod text_tests;
+mod turned;
 mod visibility;
 #[cfg(test)]
 mod visibility_tests;
@@ -83,25 +106,22 @@ use docmill_model::limits::ParseLimits;
 use docmill_model::{Warning, WarningCode};
 use image::DynamicImage;
 
-use crate::context::Context;
+use crate::context::{Context, Tools};
 use crate::error::PartitionError;
 use crate::filetype::FileType;
 use engine::PageSource;
+use opened::OpenPdf;
 use recognise::Readers;
 
 pub(crate) fn partition(bytes: &Arc<Vec<u8>>, cx: &mut Context) -> Result<(), PartitionError> {
-    if bytes.is_empty() {
-        return Err(PartitionError::Empty("PDF"));
-    }
-    let opened = hayro::open(bytes, cx.options.password.as_deref())?;
-    for fault in opened.faults {
+    let mut pdf = OpenPdf::open(bytes, cx.options.password.as_deref(), cx.tools.pdfium)?;
+    for fault in std::mem::take(&mut pdf.faults) {
         cx.warn(Warning::new(WarningCode::PartUnreadable, fault));
     }
-    let pdf = Arc::new(opened.pdf);
     let mut source = scanned::ScannedPdf::new(&pdf, cx.options.strategy, Readers::new(cx), cx.tools.threads);
     document::partition(&mut source, cx)?;
-    if source.wants_recognition() {
-        return Err(PartitionError::OcrNeeded);
+    if source.wants_recognition() || pdf.wants_second() {
+        return Err(PartitionError::ToolsNeeded);
     }
     cx.mark_routes();
     crops::add(cx, &mut |index, dpi| render::colour(&pdf, index, dpi));
@@ -130,19 +150,19 @@ pub(crate) type TakePage<'t> = dyn FnMut(u32, Result<DynamicImage, String>) + 't
 pub(crate) fn draw(
     bytes: &Arc<Vec<u8>>,
     password: Option<&str>,
-    limits: &ParseLimits,
+    (limits, tools): (&ParseLimits, &Tools<'_>),
     pages: &[u32],
     long_side: u32,
     take: &mut TakePage<'_>,
 ) -> Result<u32, PartitionError> {
-    if bytes.is_empty() {
-        return Err(PartitionError::Empty("PDF"));
-    }
-    let pdf = hayro::open(bytes, password)?.pdf;
-    let total = checked_count(pdf.pages().len(), limits)?;
+    let pdf = OpenPdf::open(bytes, password, tools.pdfium)?;
+    let total = checked_count(pdf.page_count(), limits)?;
     for &index in pages.iter().filter(|index| **index < total) {
         let drawn = render::long_side(&pdf, index as usize, long_side);
         take(index, drawn.map(Into::into).ok_or_else(|| "it cannot be drawn".into()));
+    }
+    if pdf.wants_second() {
+        return Err(PartitionError::ToolsNeeded);
     }
     Ok(total)
 }
@@ -151,11 +171,11 @@ pub(crate) fn draw(
 pub(crate) fn draw_pictures(
     bytes: &Arc<Vec<u8>>,
     file_type: FileType,
-    limits: &ParseLimits,
+    (limits, tools): (&ParseLimits, &Tools<'_>),
     pages: &[u32],
     take: &mut TakePage<'_>,
 ) -> Result<u32, PartitionError> {
-    let frames = picture::Frames::open(bytes, file_type, limits)?;
+    let frames = picture::Frames::open(bytes, file_type, limits, tools.heif)?;
     let total = checked_count(frames.len(), limits)?;
     for &index in pages.iter().filter(|index| **index < total) {
         take(index, frames.decode(index as usize));

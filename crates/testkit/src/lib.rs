@@ -34,6 +34,29 @@ fn installed(path: &str) -> PathBuf {
     path
 }
 
+/// The PDFium library.
+pub fn pdfium() -> PathBuf {
+    library("pypdfium2_raw", "libpdfium.")
+}
+
+/// The libheif library, with a decoder of HEVC.
+pub fn heif() -> PathBuf {
+    library("pillow_heif.libs", "libheif-")
+}
+
+/// A library that a Python package brings, by its folder and the start of its name.
+fn library(folder: &str, name: &str) -> PathBuf {
+    let lib = installed(".venv/lib");
+    let entries = |path: &Path| std::fs::read_dir(path).into_iter().flatten().filter_map(Result::ok);
+    let found = entries(&lib)
+        .flat_map(|python| entries(&python.path().join("site-packages").join(folder)))
+        .find(|file| file.file_name().to_string_lossy().starts_with(name));
+    found.map_or_else(
+        || panic!("there is no {name}* below {}: run scripts/setup", lib.display()),
+        |file| file.path(),
+    )
+}
+
 /// A script of `tests/python`, to be run by the Python that has what the tests need.
 pub fn python(script: &str) -> Command {
     let mut command = Command::new(installed(".venv/bin/python"));

@@ -68,8 +68,8 @@ pub(crate) struct PageDetails {
     /// `fast` (the text layer alone), `hi_res` (with tables, figures or recognition of pictures), `ocr_only` or `vlm`.
     route: String,
     /// Why: `text_layer`, `tables_or_figures`, `pictures_with_text`, `no_text_layer`, `text_layer_unreadable`,
-    /// `blank_page`, `asked_for`, `recognition_missing`, `page_unreadable`, `low_confidence`, `no_text_found` or
-    /// `model_failed`.
+    /// `blank_page`, `asked_for`, `recognition_missing`, `page_unreadable`, `second_engine`, `low_confidence`,
+    /// `no_text_found` or `model_failed`.
     reason: String,
     /// Milliseconds it took to read the page.
     ms: f64,

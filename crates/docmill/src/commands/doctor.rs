@@ -1,6 +1,5 @@
 //! `docmill doctor`.
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use docmill_engine::access;
@@ -47,6 +46,30 @@ pub(crate) fn run(flags: &Flags) -> Result<ExitCode, Failure> {
         Err(error) => say(false, "data", error.to_string()),
     }
     say_ocr();
+    match config
+        .pdfium
+        .path()
+        .map(|path| (docmill_pdfium::Library::load(&path), path))
+    {
+        None => println!(
+            "note    {:<12}no second engine is set (`pdfium.library`): a PDF that docmill's own can't read fails",
+            "pdfium"
+        ),
+        Some((Ok(_), path)) => say(true, "pdfium", format!("{} can be used", path.display())),
+        Some((Err(error), path)) => say(false, "pdfium", format!("{}: {error}", path.display())),
+    }
+    match config
+        .heif
+        .path()
+        .map(|path| (docmill_heif::Library::load(&path), path))
+    {
+        None => println!(
+            "note    {:<12}no decoder of HEIC is set (`heif.library`): such pictures are refused",
+            "heif"
+        ),
+        Some((Ok(heif), path)) => say(true, "heif", format!("{}, version {}", path.display(), heif.version())),
+        Some((Err(error), path)) => say(false, "heif", format!("{}: {error}", path.display())),
+    }
     match mail_server(&config) {
         Ok(None) => println!(
             "note    {:<12}no mail server is set (`mail.smtp_url`): mails are written to {} and reach nobody",
@@ -70,8 +93,7 @@ pub(crate) fn run(flags: &Flags) -> Result<ExitCode, Failure> {
 
 /// Whether text in pictures can be recognised. Its lack is no fault: only scans need it.
 fn say_ocr() {
-    let tessdata = std::env::var_os("TESSDATA_PREFIX").filter(|folder| !folder.is_empty());
-    match Ocr::open(tessdata.as_deref().map(Path::new)) {
+    match Ocr::open(setup::tessdata().as_deref()) {
         Ok(ocr) => {
             println!(
                 "ok      {:<12}Tesseract {}; languages: {}",

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use crate::kit::documents::{html, pdf};
+use crate::kit::documents::{html, pdf, spoilt_pdf};
 
 fn partition(folder: &Path, args: &[&str], env: &[(&str, &str)]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_docmill"));
@@ -123,4 +123,64 @@ fn what_was_found_can_be_looked_at() {
     assert!(!folder.path().join("shown/a.html.html").exists());
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("a.html: its format has no pages"), "{said}");
+}
+
+#[test]
+fn the_second_engine_reads_what_the_first_cannot_when_it_is_set() {
+    let folder = tempfile::tempdir().expect("a directory");
+    std::fs::write(folder.path().join("a.pdf"), spoilt_pdf("Half of it is lost")).expect("written");
+    let without = partition(folder.path(), &["a.pdf"], &[]);
+    assert_eq!(parsed(&without), serde_json::json!([]));
+    assert!(
+        String::from_utf8_lossy(&without.stderr).contains("page 1 was skipped"),
+        "{without:?}"
+    );
+
+    let library = docmill_testkit::pdfium();
+    let set = [("DOCMILL_PDFIUM__LIBRARY", library.to_str().expect("a path"))];
+    let with = partition(folder.path(), &["a.pdf"], &set);
+    assert_eq!(parsed(&with)[0]["text"], "Half of it is lost", "{with:?}");
+    assert!(with.stderr.is_empty(), "{with:?}");
+
+    // One that can't be loaded changes nothing but what is said of it.
+    let wrong = partition(folder.path(), &["a.pdf"], &[("DOCMILL_PDFIUM__LIBRARY", "/nowhere.so")]);
+    assert_eq!(parsed(&wrong), serde_json::json!([]));
+    std::fs::write(folder.path().join("bad.pdf"), "%PDF-1.7 nothing").expect("written");
+    let refused = partition(
+        folder.path(),
+        &["bad.pdf"],
+        &[("DOCMILL_PDFIUM__LIBRARY", "/nowhere.so")],
+    );
+    assert!(
+        String::from_utf8_lossy(&refused.stderr).contains("PDFium could not be asked: the library can't be loaded"),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn pictures_of_telephones_are_read_when_their_decoder_is_set() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let picture = include_bytes!("../../../heif/fixtures/two_pages.heic");
+    std::fs::write(folder.path().join("IMG_0001.HEIC"), picture).expect("written");
+    let without = partition(folder.path(), &["IMG_0001.HEIC"], &[]);
+    let said = String::from_utf8_lossy(&without.stderr).into_owned();
+    assert!(
+        said.contains("no setting `heif.library` names it") && said.contains("file_type_unsupported"),
+        "{said}"
+    );
+
+    let library = docmill_testkit::heif();
+    let set = [("DOCMILL_HEIF__LIBRARY", library.to_str().expect("a path"))];
+    let with = partition(folder.path(), &["IMG_0001.HEIC"], &set);
+    let elements = parsed(&with);
+    let texts: Vec<_> = elements
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|e| e["text"].clone())
+        .collect();
+    assert!(
+        texts.iter().any(|text| text == "The second picture of the file"),
+        "{with:?}"
+    );
 }

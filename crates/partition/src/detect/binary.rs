@@ -10,6 +10,9 @@ use crate::charset;
 use crate::error::PartitionError;
 use crate::filetype::FileType;
 
+/// Bytes of the list of brands that are looked at.
+const MAX_BRANDS: usize = 256;
+
 type Found = Result<FileType, PartitionError>;
 
 /// What a file with a known binary signature is; `None` when it has none.
@@ -45,8 +48,23 @@ fn picture(bytes: &[u8]) -> Option<FileType> {
         [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => FileType::Webp,
         // Followed by the file's length and four reserved bytes, all zero in practice.
         [b'B', b'M', _, _, _, _, 0, 0, 0, 0, ..] => FileType::Bmp,
+        [_, _, _, _, b'f', b't', b'y', b'p', ..] if is_heic(bytes) => FileType::Heic,
         _ => return None,
     })
+}
+
+/// Whether the brands of an ISO media file (ISO 14496-12) say that it holds pictures compressed by HEVC
+/// (ISO 23008-12, annex B.4).
+fn is_heic(bytes: &[u8]) -> bool {
+    let Some(&[a, b, c, d]) = bytes.first_chunk::<4>() else {
+        return false;
+    };
+    let end = (u32::from_be_bytes([a, b, c, d]) as usize).min(MAX_BRANDS);
+    // Major brand, version, compatible brands.
+    let brands = bytes.get(8..bytes.len().min(end)).unwrap_or_default();
+    let (brands, _) = brands.as_chunks::<4>();
+    let is_hevc = |brand: &[u8; 4]| matches!(brand, b"heic" | b"heix" | b"heim" | b"heis" | b"hevc" | b"hevx");
+    brands.iter().any(is_hevc)
 }
 
 /// A PDF header at the start, or further on in a file that is called a PDF or is no text: a text

@@ -137,10 +137,9 @@ fn pictures_and_other_binary_data_are_named() {
         "ELF executable"
     );
     assert_eq!(unsupported(b"{\\rtf1\\ansi text}", "a.txt"), "RTF");
-    // Telephones call them JPEG.
     assert_eq!(
-        unsupported(b"\0\0\0\x18ftypheic\0\0\0\0mif1heic\0\0\0\0", "a.jpg"),
-        "HEIC image"
+        unsupported(b"\0\0\0\x18ftypavif\0\0\0\0mif1avif\0\0\0\0", "a.jpg"),
+        "AVIF image"
     );
     let noise: Vec<u8> = (0u32..4096)
         .map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8)
@@ -199,6 +198,22 @@ fn html_wins_over_a_plain_name_but_not_over_code() {
     assert_eq!(found(page, "a.md", "text/plain"), FileType::Html);
     assert_eq!(found(page, "a.php", ""), FileType::Txt);
     assert_eq!(found(b"<htmlfoo>", "a.txt", ""), FileType::Txt);
+}
+
+#[test]
+fn heic_is_told_by_its_brands_whatever_it_is_called() {
+    for brands in [
+        &b"heic\0\0\0\0mif1heic"[..],
+        b"mif1\0\0\0\0mif1heic",
+        b"msf1\0\0\0\0hevc",
+    ] {
+        let mut bytes = (brands.len() as u32 + 8).to_be_bytes().to_vec();
+        bytes.extend(b"ftyp");
+        bytes.extend(brands);
+        bytes.extend([0, 0, 0, 8, b'm', b'd', b'a', b't', 0xFF]);
+        // Telephones call them JPEG.
+        assert_eq!(found(&bytes, "a.jpg", ""), FileType::Heic, "{brands:?}");
+    }
 }
 
 #[test]

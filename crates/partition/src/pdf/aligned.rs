@@ -1,11 +1,13 @@
 //! Tables without rules: lines whose parts stand in common columns.
 
 use super::line::{Line, Part};
-use super::rows::{Grouping, Rows, is_number};
+use super::rows::{Drawn, Grouping, Rows, is_number};
 use super::table::Table;
 
 /// Lines with several parts that a table has at least.
 const MIN_ROWS: usize = 3;
+/// Lines of headings over groups of columns.
+const MAX_GROUP_LEVELS: usize = 2;
 /// How far the texts of a column may stand from each other's line, in font sizes.
 const ALIGNED: f32 = 0.8;
 /// Narrowest strip between columns, in font sizes.
@@ -41,9 +43,13 @@ pub(super) fn run_end(lines: &[Line], start: usize) -> usize {
         }
     }
     // The lines right below the last row may be the rest of its cells.
+    let run = lines.get(first_row..end).unwrap_or_default();
+    let left = run.iter().map(Line::x0).fold(f32::INFINITY, f32::min);
+    let right = run.iter().map(Line::x1).fold(f32::NEG_INFINITY, f32::max);
     while let (Some(last), Some(line)) = (lines.get(end - 1), lines.get(end)) {
-        let tight = line.base - last.base < 1.3 * line.size && same_size(last, line);
-        let inside = line.bbox[0] > last.bbox[0] + line.size && line.bbox[2] < last.bbox[2] + 4.0 * line.size;
+        let step = line.base - last.base;
+        let tight = (step < 1.3 * line.size || step < 1.05 * least) && same_size(last, line);
+        let inside = line.x0() > left + line.size && line.x1() < (last.x1() + 4.0 * line.size).max(right + line.size);
         if !(tight && inside && line.parts.len() == 1) || line.is_item() || line.table.is_some() {
             break;
         }
@@ -56,12 +62,15 @@ pub(super) fn run_end(lines: &[Line], start: usize) -> usize {
 /// lines of a heading, must be close and not at the left edge, where a paragraph would stand.
 fn first_row(lines: &[Line], start: usize) -> Option<usize> {
     for (index, line) in lines.iter().enumerate().skip(start).take(4) {
-        if line.table.is_some() || line.has_leaders() || line.is_item() {
+        if line.table.is_some() || is_contents_entry(line) || line.is_item() {
             return None;
         }
         if line.parts.len() > 1 {
             let above = lines.get(start..index).unwrap_or_default();
-            let set_in = above.iter().all(|upper| upper.bbox[0] > line.bbox[0] + line.size);
+            // The lowest line of a heading may be the first that has a text in the first column.
+            let below = lines.get(index..lines.len().min(index + 3)).unwrap_or_default();
+            let left = below.iter().map(Line::x0).fold(line.x0(), f32::min);
+            let set_in = above.iter().all(|upper| upper.x0() > left + line.size);
             return set_in.then_some(index);
         }
         let next = lines.get(index + 1)?;
@@ -70,6 +79,19 @@ fn first_row(lines: &[Line], start: usize) -> Option<usize> {
         }
     }
     None
+}
+
+/// Whether dots lead to a page number. Several figures behind the dots, and amounts, are a table's.
+fn is_contents_entry(line: &Line) -> bool {
+    let figures = || line.parts.iter().skip(1).filter(|part| is_number(&part.text));
+    line.has_leaders() && figures().count() < 2 && !figures().any(|part| is_amount(&part.text))
+}
+
+/// Whether a figure has two decimals.
+fn is_amount(text: &str) -> bool {
+    let digits = |part: &str| part.chars().filter(char::is_ascii_digit).count();
+    let parts = text.trim().rsplit_once(['.', ',']);
+    parts.is_some_and(|(whole, decimals)| digits(whole) > 0 && digits(decimals) == 2 && decimals.len() < 6)
 }
 
 /// Whether two rows have as many parts, each below its counterpart.
@@ -88,7 +110,11 @@ fn same_size(a: &Line, b: &Line) -> bool {
 
 /// Whether a table does not go on to `line`; `least` is the smallest step between its lines.
 fn ends_table(last: &Line, line: &Line, step: f32, least: f32) -> bool {
-    if line.table.is_some() || line.has_leaders() || line.is_item() || !same_size(last, line) || step > 4.5 * line.size
+    if line.table.is_some()
+        || is_contents_entry(line)
+        || line.is_item()
+        || !same_size(last, line)
+        || step > 4.5 * line.size
     {
         return true;
     }
@@ -101,6 +127,11 @@ fn ends_table(last: &Line, line: &Line, step: f32, least: f32) -> bool {
 
 /// Makes a table of lines, if their parts stand in columns.
 pub(super) fn aligned_table(lines: &[Line]) -> Option<Table> {
+    aligned_rows(lines, Drawn::default())
+}
+
+/// The same with what is drawn among the lines.
+pub(super) fn aligned_rows(lines: &[Line], drawn: Drawn<'_>) -> Option<Table> {
     let rows: Vec<&Line> = lines.iter().filter(|line| line.parts.len() > 1).collect();
     if rows.len() < MIN_ROWS {
         return None;
@@ -115,20 +146,58 @@ pub(super) fn aligned_table(lines: &[Line]) -> Option<Table> {
     if !are_aligned(&rows, &separators, size) || code && !figures(&rows) {
         return None;
     }
-    let rows = Rows::new(lines, separators, &[], Grouping::ByLines { head: None });
+    let rows = Rows::new(lines, separators, drawn, Grouping::ByLines { head: None });
     if !rows.is_plausible(MAX_MEAN_CELL)
         || is_filled(lines) && rows.is_prose()
         || rows.is_list()
         || rows.is_contents()
         || rows.is_form()
+        || rows.is_code()
+        || rows.is_annotated()
     {
         return None;
     }
-    rows.into_table(lines)
+    rows.into_table(lines, drawn)
 }
 
 /// The middles of the strips that hardly any row crosses.
 pub(super) fn separators(rows: &[&Line], size: f32) -> Vec<f32> {
+    let found = strips(rows, size);
+    // A heading over a group of columns may stand over the gap between them, where nothing else does.
+    let most = rows.iter().map(|line| line.parts.len()).max().unwrap_or(0);
+    let mut below = rows;
+    while let [first, rest @ ..] = below
+        && rows.len() - rest.len() <= MAX_GROUP_LEVELS
+        && rest.len() >= MIN_ROWS
+        && first.parts.len() < most
+    {
+        below = rest;
+    }
+    let others = if below.len() < rows.len() && has_empty_column(below, &found) {
+        strips(below, size)
+    } else {
+        Vec::new()
+    };
+    if !others.is_empty() && others.len() < found.len() {
+        others
+    } else {
+        found
+    }
+}
+
+/// Whether a column other than the first has no text in the rows.
+fn has_empty_column(rows: &[&Line], separators: &[f32]) -> bool {
+    let mut used = vec![false; separators.len() + 1];
+    for (x0, x1) in rows.iter().flat_map(|line| &line.parts).flat_map(pieces) {
+        let column = separators.partition_point(|x| *x < (x0 + x1) / 2.0);
+        if let Some(used) = used.get_mut(column) {
+            *used = true;
+        }
+    }
+    used.iter().skip(1).any(|used| !used)
+}
+
+fn strips(rows: &[&Line], size: f32) -> Vec<f32> {
     let left = rows.iter().map(|line| line.bbox[0]).fold(f32::INFINITY, f32::min);
     let right = rows.iter().map(|line| line.bbox[2]).fold(f32::NEG_INFINITY, f32::max);
     let step = (size / 8.0).max((right - left) / MAX_BINS as f32).max(0.1);
@@ -147,19 +216,54 @@ pub(super) fn separators(rows: &[&Line], size: f32) -> Vec<f32> {
     let allowed = (rows.len() / 8) as i32;
     let mut out = Vec::new();
     let mut sum = 0;
-    let mut strip: Option<usize> = None;
+    let mut strip: Option<Strip> = None;
     for (bin, d) in delta.iter().enumerate() {
         sum += d;
         if sum <= allowed {
-            strip.get_or_insert(bin);
-        } else if let Some(start) = strip.take() {
-            let width = (bin - start) as f32 * step;
-            if start > 0 && width >= MIN_STRIP * size {
-                out.push(left + (start + bin) as f32 / 2.0 * step);
+            strip.get_or_insert(Strip::new(bin)).add(bin, sum);
+        } else if let Some(strip) = strip.take() {
+            let width = (bin - strip.start) as f32 * step;
+            if strip.start > 0 && width >= MIN_STRIP * size {
+                out.push(left + strip.middle() * step);
             }
         }
     }
     without_word_gaps(out, rows)
+}
+
+/// A strip that hardly any row crosses, being gone through from left to right.
+struct Strip {
+    start: usize,
+    /// Rows that cross the run of bins being gone through, its first and last bin.
+    run: (i32, usize, usize),
+    /// The widest run of those that the fewest rows cross.
+    best: (i32, usize, usize),
+}
+
+impl Strip {
+    fn new(start: usize) -> Self {
+        let none = (i32::MAX, start, start);
+        Self {
+            start,
+            run: none,
+            best: none,
+        }
+    }
+
+    fn add(&mut self, bin: usize, crossed: i32) {
+        self.run = match self.run {
+            (same, first, _) if same == crossed => (crossed, first, bin),
+            _ => (crossed, bin, bin),
+        };
+        let wide = |(_, first, last): (i32, usize, usize)| last - first;
+        if crossed < self.best.0 || crossed == self.best.0 && wide(self.run) > wide(self.best) {
+            self.best = self.run;
+        }
+    }
+
+    fn middle(&self) -> f32 {
+        (self.best.1 + self.best.2 + 1) as f32 / 2.0
+    }
 }
 
 /// Leaves out what only the space between two words of a single row speaks for.

@@ -4,11 +4,14 @@
 //! How many there are does not matter: one above the heading, one below it and one at the end, one below
 //! every row, or every other row shaded.
 
+mod beyond;
+
+use self::beyond::{beyond, heading_top, rows_below, split_at_headings};
 use super::aligned::{are_aligned, is_filled, separators};
 use super::engine::Rule;
 use super::grid::{Stroke, strokes};
 use super::line::{Line, lines};
-use super::rows::{Grouping, Rows, is_number};
+use super::rows::{Drawn, Grouping, Rows, is_number};
 use super::segment::Segment;
 use super::table::Table;
 use super::text::is_marker;
@@ -25,10 +28,6 @@ const OVERHANG: f32 = 8.0;
 const EMPTY_BAND: f32 = 30.0;
 /// Longest label of a row, in characters, on average.
 const MAX_LABEL: usize = 45;
-/// Lines of a table that rules are drawn around the heading of only.
-const MAX_OPEN: usize = 120;
-/// Farthest line of such, in font sizes.
-const OPEN_STEP: f32 = 3.3;
 /// Tables of one page.
 const MAX_TABLES: usize = 100;
 /// Lines of a heading above the first rule.
@@ -52,6 +51,7 @@ pub(super) fn banded_tables(
     segments: &mut Vec<Segment>,
 ) -> Vec<Table> {
     let across = levels(rules, fills);
+    let walls: Vec<Rule> = rules.iter().filter(|rule| !rule.is_horizontal()).copied().collect();
     let mut tables = Vec::new();
     if across.len() > MAX_RULES || segments.len() < 4 {
         return tables;
@@ -72,14 +72,19 @@ pub(super) fn banded_tables(
     frames.retain(|frame| frame.len() >= 2);
     frames.sort_by(|a, b| width(b).total_cmp(&width(a)));
     for frame in frames {
-        for chain in chains(&frame, segments) {
+        let chains = chains(&frame, segments);
+        let parted = chains
+            .iter()
+            .flat_map(|chain| split_at_headings(chain, &across, segments));
+        let parted: Vec<Vec<Stroke>> = parted.collect();
+        for chain in parted {
             // Two rules far apart part the running heads from the page.
             let page_rules = chain.first().is_some_and(|stroke| stroke.at < 0.1 * height)
                 && chain.last().is_some_and(|stroke| stroke.at > 0.9 * height);
             if tall(&chain) > MAX_SINGLE_BAND * height && (chain.len() == 2 || (chain.len() == 3 && page_rules)) {
                 continue;
             }
-            let Some((table, [from, top, to, bottom])) = table(&chain, &across, segments) else {
+            let Some((table, [from, top, to, bottom])) = table(&chain, &across, &walls, segments) else {
                 continue;
             };
             let edge = |at| Stroke { at, from, to };
@@ -177,7 +182,7 @@ fn breaks(band: &[Segment], above: &Stroke, below: &Stroke) -> bool {
     (several == 0 && lines.len() >= 4) || (wide >= 3 && wide > several)
 }
 
-fn table(chain: &[Stroke], across: &[Stroke], segments: &[Segment]) -> Option<(Table, [f32; 4])> {
+fn table(chain: &[Stroke], across: &[Stroke], walls: &[Rule], segments: &[Segment]) -> Option<(Table, [f32; 4])> {
     let widened = with_labels(chain, segments);
     let chain = widened.as_deref().unwrap_or(chain);
     let (first, last) = (chain.first()?, chain.last()?);
@@ -232,11 +237,20 @@ fn table(chain: &[Stroke], across: &[Stroke], segments: &[Segment]) -> Option<(T
         return None;
     }
     // The heading may stand above the first rule, and the last row below the last.
-    let above = beyond(chain, segments, &separators, size, false);
+    let above = match heading_top(first, across, segments, size) {
+        Some(at) => lines(
+            segments
+                .iter()
+                .filter(|s| inside(s, &[Stroke { at, ..*first }, *first]))
+                .cloned()
+                .collect(),
+        ),
+        None => beyond(chain, segments, &separators, (size, 0.0), false),
+    };
     let below = if open {
         rest
     } else {
-        beyond(chain, segments, &separators, size, true)
+        beyond(chain, segments, &separators, (size, usual_step(&within)), true)
     };
     let grouping = match grouping {
         Grouping::ByLines { .. } if open => Grouping::ByLines { head: Some(last.at) },
@@ -246,9 +260,12 @@ fn table(chain: &[Stroke], across: &[Stroke], segments: &[Segment]) -> Option<(T
     let bottom = below.iter().map(|line| line.bbox[3]).fold(last.at, f32::max);
     let lines: Vec<Line> = above.into_iter().chain(within).chain(below).collect();
     let extent = first.to - first.from;
-    let bounds: Vec<f32> = across
+    let drawn: Vec<&Stroke> = across
         .iter()
-        .filter(|s| s.at > top && s.at < bottom && s.from >= first.from - ENDS && s.to <= first.to + ENDS)
+        .filter(|s| s.at >= top - 1.0 && s.at < bottom && s.from >= first.from - ENDS && s.to <= first.to + ENDS)
+        .collect();
+    let bounds: Vec<f32> = drawn
+        .iter()
         // Shorter rules part the levels of a heading.
         .filter(|s| {
             s.to - s.from > 0.9 * extent
@@ -256,14 +273,64 @@ fn table(chain: &[Stroke], across: &[Stroke], segments: &[Segment]) -> Option<(T
         })
         .map(|s| s.at)
         .collect();
-    let rows = Rows::new(&lines, separators, &bounds, grouping);
-    if rows.len() < 2 || !rows.is_plausible(MAX_MEAN_CELL) || rows.is_list() || rows.is_contents() || rows.is_form() {
+    let under: Vec<Stroke> = drawn
+        .iter()
+        .filter(|s| s.to - s.from < 0.9 * extent)
+        .map(|s| **s)
+        .collect();
+    let boxes = boxes(walls, [first.from, top, first.to, top + size]);
+    let drawn = Drawn {
+        bounds: &bounds,
+        under: &under,
+        boxes: &boxes,
+    };
+    let rows = Rows::new(&lines, separators, drawn, grouping);
+    if rows.len() < 2
+        || !rows.is_plausible(MAX_MEAN_CELL)
+        || rows.is_list()
+        || rows.is_contents()
+        || rows.is_form()
+        || rows.is_code()
+    {
         return None;
     }
-    let mut table = rows.into_table(&lines)?;
+    let mut table = rows.into_table(&lines, drawn)?;
     let region = [first.from, top, first.to, bottom];
     table.bbox = super::line::union(table.bbox, region);
     Some((table, region))
+}
+
+/// The middle one of the steps between the lines that have several parts.
+fn usual_step(lines: &[Line]) -> f32 {
+    let bases: Vec<f32> = lines
+        .iter()
+        .filter(|line| line.parts.len() > 1)
+        .map(|line| line.base)
+        .collect();
+    let mut steps: Vec<f32> = bases
+        .windows(2)
+        .filter_map(|pair| match pair {
+            [a, b] => Some(b - a),
+            _ => None,
+        })
+        .collect();
+    steps.sort_by(f32::total_cmp);
+    steps.get(steps.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// The boxes between the vertical rules that cross the top of a table.
+fn boxes(walls: &[Rule], [left, top, right, bottom]: [f32; 4]) -> Vec<[f32; 4]> {
+    let across = |wall: &&Rule| wall.y0 < bottom && wall.y1 > (top + bottom) / 2.0;
+    let inside = |wall: &&Rule| wall.x0 > left - ENDS && wall.x0 < right + ENDS;
+    let mut found: Vec<&Rule> = walls.iter().filter(across).filter(inside).collect();
+    found.sort_by(|a, b| a.x0.total_cmp(&b.x0));
+    found
+        .windows(2)
+        .filter_map(|pair| match pair {
+            [a, b] => Some([a.x0, top - 1.0, b.x0, a.y1.min(b.y1)]),
+            _ => None,
+        })
+        .collect()
 }
 
 /// The rules made longer to the left over a column of labels, where only the columns of figures are
@@ -298,118 +365,6 @@ fn with_labels(chain: &[Stroke], segments: &[Segment]) -> Option<Vec<Stroke>> {
         && figures * 2 > parts;
     let from = labels.iter().map(|label| label.x0).fold(first.from, f32::min);
     fits.then(|| chain.iter().map(|stroke| Stroke { from, ..*stroke }).collect())
-}
-
-/// The lines below a heading up to the first that is prose, or set apart or in other type.
-fn rows_below(rule: &Stroke, segments: &[Segment], size: f32) -> Vec<Line> {
-    let below = segments
-        .iter()
-        .filter(|s| s.x1 > rule.from && s.x0 < rule.to && s.base - 0.3 * s.size > rule.at);
-    let mut at = rule.at;
-    let mut taken: Vec<Line> = Vec::new();
-    for line in lines(below.cloned().collect()).into_iter().take(MAX_OPEN) {
-        let fits = line.table.is_none()
-            && line.base - 0.3 * line.size - at < OPEN_STEP * size
-            && (0.8..1.2).contains(&(line.size / size))
-            && line.x0() > rule.from - OVERHANG
-            && line.x1() < rule.to + OVERHANG
-            && !line.is_item()
-            && line.parts.iter().all(|part| part.text.chars().count() <= LONG_PART);
-        if !fits {
-            break;
-        }
-        at = line.base - 0.3 * line.size;
-        taken.push(line);
-    }
-    let rows = taken
-        .iter()
-        .rposition(|line| line.parts.len() > 1)
-        .map_or(0, |last| last + 1);
-    // The last row may have more lines.
-    let end = if rows == 0 { 0 } else { taken.len().min(rows + 3) };
-    taken.truncate(end);
-    taken
-}
-
-/// Lines right above or below the rules of a table that stand in its columns.
-fn beyond(chain: &[Stroke], segments: &[Segment], separators: &[f32], size: f32, down: bool) -> Vec<Line> {
-    let (Some(first), Some(last)) = (chain.first(), chain.last()) else {
-        return Vec::new();
-    };
-    let edge = if down { last } else { first };
-    let reach = MAX_BEYOND as f32 * 2.0 * size;
-    let near = segments
-        .iter()
-        .filter(|s| s.x1 > edge.from && s.x0 < edge.to)
-        .filter(|s| {
-            let middle = s.base - 0.3 * s.size;
-            if down {
-                middle > edge.at && middle < edge.at + reach
-            } else {
-                middle < edge.at && middle > edge.at - reach
-            }
-        });
-    let mut found = lines(near.cloned().collect());
-    if !down {
-        found.reverse();
-    }
-    let mut at = edge.at;
-    let mut taken: Vec<Line> = Vec::new();
-    for line in found.into_iter().take(MAX_BEYOND) {
-        let step = (line.base - 0.3 * line.size - at).abs();
-        // A heading of all columns may stand somewhat apart.
-        let full = !down && line.parts.len() > separators.len().max(1);
-        let fits = line.table.is_none()
-            && step < if full { 2.7 } else { 1.7 } * size
-            && (0.8..1.2).contains(&(line.size / size))
-            && line.x0() > edge.from - OVERHANG
-            && line.x1() < edge.to + OVERHANG
-            && !line.is_item()
-            && line.parts.iter().all(|part| part.text.chars().count() <= LONG_PART)
-            && stands_in_columns(&line, separators, down);
-        if !fits {
-            break;
-        }
-        at = line.base - 0.3 * line.size;
-        taken.push(line);
-    }
-    // What stands in one column alone is no heading and no row.
-    let alone = |line: &Line| line.parts.len() < 2;
-    if !down && taken.iter().all(alone) {
-        taken.clear();
-    }
-    while down && taken.last().is_some_and(alone) {
-        taken.pop();
-    }
-    if !down {
-        taken.reverse();
-    }
-    taken
-}
-
-/// Whether the parts of a line stand in columns, none of them reaching over from the first.
-fn stands_in_columns(line: &Line, separators: &[f32], down: bool) -> bool {
-    let crossed = |x0: f32, x1: f32| separators.iter().filter(|x| (x0 + 2.0..x1 - 2.0).contains(*x)).count();
-    let column = |x: f32| separators.partition_point(|s| *s < x);
-    let mut columns: Vec<usize> = line
-        .parts
-        .iter()
-        .map(|part| column((part.x0 + part.x1) / 2.0))
-        .collect();
-    columns.dedup();
-    let apart = columns.len() == line.parts.len();
-    let in_columns = line.parts.iter().all(|part| crossed(part.x0, part.x1) == 0);
-    let later = line.parts.first().is_some_and(|part| column(part.x0) > 0);
-    // Headings of groups stand over several columns.
-    let within = line
-        .parts
-        .first()
-        .is_some_and(|part| later || crossed(part.x0, part.x1) == 0);
-    if down {
-        apart && in_columns && line.parts.len() > 1
-    } else {
-        apart && (in_columns || within) && (line.parts.len() > 1 || later)
-    }
 }
 
 /// Whether there is a heading or a list among the lines.

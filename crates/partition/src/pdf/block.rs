@@ -1,8 +1,9 @@
 //! Lines to blocks: paragraphs, headings, list items, tables.
 
 use super::aligned::{aligned_table, run_end};
+use super::counted::count_entries;
 use super::engine::TagKind;
-use super::line::{Line, SIZE_CHANGE, lines, union};
+use super::line::{Line, SIZE_CHANGE, close_gaps, have_common_gap, lines, union};
 use super::segment::Segment;
 use super::table::Table;
 use super::text::{Marker, append_line, bullet_length, is_caps, is_rule, marker, without_leaders};
@@ -54,6 +55,8 @@ pub(super) struct Block {
 pub(super) fn blocks(region: Vec<Segment>, tables: &[Table]) -> Vec<Block> {
     let mut lines = lines(region);
     lines.retain(|line| line.table.is_some() || !is_rule(&line.text));
+    close_gaps(&mut lines);
+    count_entries(&mut lines);
     let column = Column::new(&lines);
     let mut blocks: Vec<Block> = Vec::new();
     let mut current: Vec<&Line> = Vec::new();
@@ -180,9 +183,13 @@ fn starts_block(current: &[&Line], last: &Line, line: &Line, next: Option<&Line>
     if tagged && step < 2.0 * size && (0.8..1.25).contains(&(line.size / last.size)) {
         return false;
     }
-    let in_item = current.first().is_some_and(|first| marker(&first.text).is_some());
+    let in_item = current.first().is_some_and(|first| marker_of(first).is_some());
     if line.size.max(last.size) > SIZE_CHANGE * line.size.min(last.size) {
         return true;
+    }
+    // A section number, and a date with it, above the words of its heading.
+    if line.bold && step < 1.6 * size && (line.x0() - last.x0()).abs() < size && is_section_number(current) {
+        return false;
     }
     // Bold text that ends at the end of a full line may just run on as plain text.
     let set_in = line.x0() > last.x0() + INDENT * size;
@@ -219,7 +226,7 @@ fn starts_block(current: &[&Line], last: &Line, line: &Line, next: Option<&Line>
     if step > usual * size {
         return true;
     }
-    if marker(&line.text).is_some() || is_choice(&line.text) || is_choice(&last.text) {
+    if marker_of(line).is_some() || is_choice(&line.text) || is_choice(&last.text) {
         return true;
     }
     if line.cells > 1 {
@@ -263,6 +270,31 @@ fn continues_heading(last: &Line, line: &Line, column: &Column) -> bool {
         && (0.97..1.03).contains(&(line.size / last.size))
         && (line.x0() - text.x0).abs() < 0.5 * line.size
         && line.base - last.base < 1.6 * line.size
+}
+
+/// Lines of a section number with dots, and nothing but figures.
+fn is_section_number(lines: &[&Line]) -> bool {
+    let figures = |line: &&Line| !line.text.chars().any(|ch| ch.is_alphabetic() || ch == '%' || ch == ',');
+    let number = lines.first().is_some_and(|line| {
+        let mut parts = line.text.trim_end_matches('.').split('.');
+        line.text.contains('.')
+            && parts.all(|part| (1..=3).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit()))
+    });
+    number && lines.len() <= 2 && lines.iter().all(figures)
+}
+
+/// Whether all lines are bold; figures above words may have another weight.
+fn is_bold(lines: &[&Line]) -> bool {
+    let words = |line: &&&Line| line.text.chars().any(char::is_alphabetic);
+    match lines.iter().any(|line| words(&line)) {
+        true => lines.iter().filter(words).all(|line| line.bold),
+        false => lines.iter().all(|line| line.bold),
+    }
+}
+
+/// How a line starts when it begins a list item.
+fn marker_of(line: &Line) -> Option<Marker> {
+    marker(&line.text).or(line.counted.then_some(Marker::Number))
 }
 
 /// A line of boxes to tick.
@@ -328,15 +360,11 @@ fn finish(lines: &[&Line]) -> Option<Block> {
             .max_by_key(|line| line.text.len())
             .map_or(first.size, |line| line.size),
         font: first.font,
-        bold: lines.iter().all(|line| line.bold),
+        bold: is_bold(lines),
         italic: lines.iter().all(|line| line.italic),
         monospace: lines.iter().all(|line| line.monospace),
-        tabular: lines.iter().all(|line| line.cells > 1) && have_common_gap(lines),
-        marker: if first.table.is_some() {
-            None
-        } else {
-            marker(&first.text)
-        },
+        tabular: lines.iter().all(|line| line.cells > 1) && have_common_gap(lines, 0.0),
+        marker: if first.table.is_some() { None } else { marker_of(first) },
         leaders: lines.iter().any(|line| line.has_leaders()),
         code: String::new(),
         tag: tag(lines),
@@ -359,44 +387,6 @@ fn finish(lines: &[&Line]) -> Option<Block> {
         block.text = block.text.get(length..).unwrap_or_default().trim_start().to_owned();
     }
     (!block.text.is_empty()).then_some(block)
-}
-
-/// Whether a gap runs down through all lines, as between columns of cells. Justified or recognised prose
-/// has wide gaps too, but each elsewhere.
-fn have_common_gap(lines: &[&Line]) -> bool {
-    let gaps = |line: &Line| -> Vec<(f32, f32)> {
-        let pairs = line.parts.windows(2).filter_map(|pair| match pair {
-            [a, b] if b.x0 > a.x1 => Some((a.x1, b.x0)),
-            _ => None,
-        });
-        pairs.collect()
-    };
-    let mut open: Option<Vec<(f32, f32)>> = None;
-    for line in lines {
-        let here = gaps(line);
-        let next = match open {
-            None => here,
-            // Both are in order, so that one walk finds all overlaps.
-            Some(open) => {
-                let mut common = Vec::new();
-                let mut from = 0;
-                for (left, right) in open {
-                    while here.get(from).is_some_and(|gap| gap.1 <= left) {
-                        from += 1;
-                    }
-                    if let Some(gap) = here.get(from).filter(|gap| gap.0 < right) {
-                        common.push((left.max(gap.0), right.min(gap.1)));
-                    }
-                }
-                common
-            }
-        };
-        if next.is_empty() {
-            return false;
-        }
-        open = Some(next);
-    }
-    true
 }
 
 /// The tag of more than half of the text.

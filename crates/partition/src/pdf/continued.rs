@@ -1,7 +1,7 @@
 //! Tables that go on in the next column or on the next page.
 
 use super::line::{Line, lines};
-use super::rows::{Grouping, Rows};
+use super::rows::{Drawn, Grouping, Rows};
 use super::segment::Segment;
 use super::table::Table;
 
@@ -82,6 +82,7 @@ fn join_columns(leaf: &mut Leaf<'_>) {
                     && candidate.bbox[0] > table.bbox[2]
                     && candidate.bbox[1] < table.bbox[3]
                     && same_shape(table, candidate)
+                    && (candidate.bbox[1] < table.bbox[1] - SIDES || table.begins_like(candidate))
                     && !leaf.segments.iter().any(above)
             });
         if let Some(next) = next {
@@ -162,8 +163,9 @@ fn rows_at_top(table: &Table, segments: &[Segment]) -> Option<(Table, f32)> {
         return None;
     }
     let bottom = taken.iter().map(|line| line.bbox[3]).fold(0.0, f32::max);
-    let rows = Rows::new(&taken, table.separators.clone(), &[], Grouping::ByLines { head: None });
-    Some((rows.into_table(&taken)?, bottom)).filter(|(more, _)| more.columns == table.columns)
+    let (separators, drawn) = (table.separators.clone(), Drawn::default());
+    let rows = Rows::new(&taken, separators, drawn, Grouping::ByLines { head: None });
+    Some((rows.into_table(&taken, drawn)?, bottom)).filter(|(more, _)| more.columns == table.columns)
 }
 
 fn fits_column(x0: f32, x1: f32, separators: &[f32]) -> bool {

@@ -12,29 +12,25 @@ use hayro_interpret::hayro_syntax::object::dict::keys::{ACTUAL_TEXT, ALT, MCID};
 use hayro_interpret::hayro_syntax::page::Page;
 use hayro_interpret::kurbo::{self, Affine, BezPath, PathEl, Point};
 
-use super::engine::{FontId, Glyph, PageContent, Rule, Tag, TagKind, UNKNOWN};
+use super::engine::{FontId, Glyph, PageContent, Tag, TagKind, UNKNOWN};
 use super::fonts::{FontTable, Text};
 use super::interpret::colour::Colour;
 use super::interpret::paths::Painted as Drawn;
 use super::interpret::text::{Mode, Run, Shown};
+use super::rulings::{MAX_RULE_THICKNESS, MAX_RULES, rule};
 use super::script::{is_blank, is_right_to_left};
 use super::visibility::{Clips, Doubt, Hidden, Painted, Shade, middle};
 use marks::{Mark, Words, replaced, words_of};
+pub(super) use runs::direction;
 use runs::{Measure, Place, has_inks};
 use shapes::is_shape;
 
-/// Ruling lines kept per page; drawings with more are no tables.
-const MAX_RULES: usize = 20_000;
 /// Characters kept per page.
 const MAX_GLYPHS: usize = 2_000_000;
 /// Places among the tags of a page: text without one, text marked as an artifact, marked content 0.
 const NO_TAG: u32 = 0;
 const ARTIFACT: u32 = 1;
 const FIRST_TAG: u32 = 2;
-/// Thickest filled rectangle that is taken for a line, in points.
-const MAX_RULE_THICKNESS: f64 = 3.0;
-/// Shortest line worth keeping, in points.
-const MIN_RULE_LENGTH: f64 = 3.0;
 /// Share of the page that a shape covers whose being white matters.
 const BACKGROUND: f64 = 0.05;
 /// Characters drawn this far outside the page, in points, are not seen.
@@ -200,31 +196,9 @@ impl<'f, 'a> GlyphDevice<'f, 'a> {
     }
 
     fn push_rule(&mut self, a: Point, b: Point) {
-        let (x0, x1) = (a.x.min(b.x), a.x.max(b.x));
-        let (y0, y1) = (a.y.min(b.y), a.y.max(b.y));
-        if self.content.rules.len() >= MAX_RULES || !(x1 - x0).is_finite() || !(y1 - y0).is_finite() {
-            return;
+        if self.content.rules.len() < MAX_RULES {
+            self.content.rules.extend(rule((a.x, a.y), (b.x, b.y)));
         }
-        let (length, thickness) = ((x1 - x0).max(y1 - y0), (x1 - x0).min(y1 - y0));
-        if length < MIN_RULE_LENGTH || thickness > MAX_RULE_THICKNESS || thickness * 3.0 > length {
-            return;
-        }
-        let (mx, my) = ((x0 + x1) as f32 / 2.0, (y0 + y1) as f32 / 2.0);
-        self.content.rules.push(if x1 - x0 > y1 - y0 {
-            Rule {
-                x0: x0 as f32,
-                y0: my,
-                x1: x1 as f32,
-                y1: my,
-            }
-        } else {
-            Rule {
-                x0: mx,
-                y0: y0 as f32,
-                x1: mx,
-                y1: y1 as f32,
-            }
-        });
     }
 
     fn stroke_rules(&mut self, path: &BezPath, transform: Affine) {
@@ -441,7 +415,7 @@ impl GlyphDevice<'_, '_> {
 fn page_tags(known: Vec<Tag>) -> Vec<Tag> {
     let artifact = Tag {
         kind: TagKind::Artifact,
-        element: 0,
+        ..Tag::default()
     };
     [Tag::default(), artifact].into_iter().chain(known).collect()
 }

@@ -6,6 +6,7 @@ use docmill_model::{Element, ElementType, PageInfo, RouteReason, Warning, Warnin
 use serde_json::{Value, json};
 
 use super::banded::banded_tables;
+use super::bars::bar_charts;
 use super::block::{Block, blocks};
 use super::continued::{Leaf, join_tables};
 use super::drawings::drawn_figures;
@@ -17,12 +18,14 @@ use super::grid::ruled_tables;
 use super::joined::join_paragraphs;
 use super::links::{LinkedText, linked_texts, links_in};
 use super::lists::set_depths;
-use super::order::read_order;
+use super::logical::reading_order;
 use super::report::{report_route, warn_about};
 use super::roles::{Body, BodyCount, Role, roles};
 use super::segment::{Segment, parts};
+use super::sizes::even_sizes;
 use super::table::{Cell, Table};
 use super::tagged::tagged_tables;
+use super::turned;
 use super::words::{self, PageWords};
 use crate::context::Context;
 use crate::error::PartitionError;
@@ -147,8 +150,8 @@ fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
     warn_about(&content, number, cx);
     let prepared = content.parts.take();
     let mut parts = prepared.unwrap_or_else(|| parts(&content, source.fonts()));
-    if content.hidden * 2 > content.glyphs.len() {
-        parts.iter_mut().for_each(|(_, segments)| even_sizes(segments));
+    for (_, segments) in &mut parts {
+        even_sizes(segments, &content);
     }
     let mut page = Page {
         number,
@@ -167,21 +170,24 @@ fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
                 .unwrap_or_default(),
         ),
     };
+    let mut turned = turned::take(&mut page.parts);
     if let Some((frame, segments)) = page.parts.first_mut()
         && frame.direction != Direction::Oblique
     {
         let (rules, fills) = framed(&content, frame);
+        let orders: Vec<(f32, f32, u32)> = segments.iter().map(order_at).collect();
         page.tables = tagged_tables(&content.cells, segments);
-        page.tables.extend(ruled_tables(&rules, segments));
+        page.tables.extend(ruled_tables(&rules, segments, &mut turned));
         page.tables
             .extend(banded_tables(&rules, &fills, frame.size().1, segments));
         segments.extend(
             page.tables
                 .iter()
                 .enumerate()
-                .map(|(index, table)| placeholder(index, table)),
+                .map(|(index, table)| placeholder(index, table, &orders)),
         );
     }
+    turned::put_back(&mut page.parts, turned);
     if cx.options.strategy != Strategy::Fast {
         page.figures = figures(&content, drawn_beside_tables(&content, &page));
     }
@@ -198,6 +204,14 @@ fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
 /// The drawn figures of a page but those that are parts of tables.
 fn drawn_beside_tables(content: &PageContent, page: &Page) -> Vec<[f32; 4]> {
     let mut drawn = drawn_figures(content);
+    let texts: Vec<([f32; 4], &str)> = page
+        .parts
+        .iter()
+        .flat_map(|(frame, segments)| segments.iter().map(move |s| (frame.unmap([s.x0, s.y0, s.x1, s.y1]), s)))
+        .filter(|(_, segment)| segment.table.is_none())
+        .map(|(bbox, segment)| (bbox, segment.text.as_str()))
+        .collect();
+    drawn.extend(bar_charts(content, &texts));
     let Some((frame, _)) = page.parts.first() else {
         return drawn;
     };
@@ -218,25 +232,21 @@ fn framed(content: &PageContent, frame: &Frame) -> (Vec<Rule>, Vec<[f32; 4]>) {
     (content.rules.iter().map(rule).collect(), fills.collect())
 }
 
-/// Text recognition gives every word a size of its own; those around the median are made one.
-fn even_sizes(segments: &mut [Segment]) {
-    let mut sizes: Vec<f32> = segments.iter().map(|segment| segment.size).collect();
-    if sizes.is_empty() {
-        return;
-    }
-    let middle = sizes.len() / 2;
-    let usual = *sizes.select_nth_unstable_by(middle, f32::total_cmp).1;
-    for segment in segments {
-        if (0.65..1.5).contains(&(segment.size / usual)) {
-            segment.size = usual;
-        }
-        segment.bold = false;
-    }
+/// The middle of a segment and its place in the structure tree.
+fn order_at(segment: &Segment) -> (f32, f32, u32) {
+    (
+        (segment.x0 + segment.x1) / 2.0,
+        (segment.y0 + segment.y1) / 2.0,
+        segment.tag.order,
+    )
 }
 
-/// Keeps a table's place among the text while the page is laid out.
-fn placeholder(index: usize, table: &Table) -> Segment {
+/// Keeps a table's place among the text while the page is laid out; `orders` are those of all text.
+fn placeholder(index: usize, table: &Table, orders: &[(f32, f32, u32)]) -> Segment {
     let [x0, y0, x1, y1] = table.bbox;
+    let within = orders
+        .iter()
+        .filter(|(x, y, order)| *order > 0 && (x0..=x1).contains(x) && (y0..=y1).contains(y));
     Segment {
         text: table.text(),
         x0,
@@ -250,7 +260,10 @@ fn placeholder(index: usize, table: &Table) -> Segment {
         italic: false,
         monospace: false,
         table: Some(index),
-        tag: Tag::default(),
+        tag: Tag {
+            order: within.map(|(_, _, order)| *order).min().unwrap_or(0),
+            ..Tag::default()
+        },
         breaks: Vec::new(),
     }
 }
@@ -258,7 +271,7 @@ fn placeholder(index: usize, table: &Table) -> Segment {
 fn lay_out(page: &mut Page) -> Vec<(Frame, Block)> {
     let mut out = Vec::new();
     for (frame, segments) in page.parts.drain(..) {
-        for region in read_order(segments) {
+        for region in reading_order(segments) {
             out.extend(blocks(region, &page.tables).into_iter().map(|block| (frame, block)));
         }
     }

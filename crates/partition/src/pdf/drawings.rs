@@ -149,7 +149,7 @@ fn components(cover: &[i32], stride: usize) -> Vec<Option<usize>> {
 }
 
 /// A figure with the rules and fills that touch it: axes, bars, frames around it.
-fn with_neighbours(figure: Box4, content: &PageContent, page: f32) -> Box4 {
+pub(super) fn with_neighbours(figure: Box4, content: &PageContent, page: f32) -> Box4 {
     let (width, height) = (figure[2] - figure[0], figure[3] - figure[1]);
     let fits = |figure: Box4, [a, b, c, d]: Box4| {
         let [x0, y0, x1, y1] = figure;

@@ -17,8 +17,15 @@ const WIDE_GAP: f32 = 1.8;
 /// Words of a line with a page number.
 const MAX_WORDS: usize = 18;
 
-/// The lines of the running head at the top or the bottom of a page; empty when there is none.
-pub(super) fn edge_lines(segments: &[Segment], height: f32, bottom: bool, body_size: f32) -> Vec<Line> {
+/// The lines of the running head at the top or the bottom of a page; empty when there is none. `numbers` are the
+/// baselines of page numbers that have been found.
+pub(super) fn edge_lines(
+    segments: &[Segment],
+    height: f32,
+    bottom: bool,
+    body_size: f32,
+    numbers: &[f32],
+) -> Vec<Line> {
     let in_zone = |s: &Segment| {
         if bottom {
             s.base > height * (1.0 - ZONE)
@@ -63,7 +70,8 @@ pub(super) fn edge_lines(segments: &[Segment], height: f32, bottom: bool, body_s
         .fold(f32::INFINITY, f32::min);
     let size = found.iter().take(taken).map(|line| line.size).fold(0.0, f32::max);
     let head = found.get(..taken).unwrap_or_default();
-    let numbered = head.iter().any(has_page_number) && gap > GAP * size;
+    let beside_number = |line: &Line| numbers.iter().any(|base| (base - line.base).abs() < 0.4 * line.size);
+    let numbered = head.iter().any(|line| has_page_number(line) || beside_number(line)) && gap > GAP * size;
     let small = head
         .iter()
         .all(|line| line.size < 0.94 * body_size && !is_note(&line.text))
@@ -111,9 +119,13 @@ mod tests {
     use super::*;
 
     fn edge(rows: &[(f32, f32, f32, &str)], bottom: bool) -> Vec<String> {
+        edge_with(rows, bottom, &[])
+    }
+
+    fn edge_with(rows: &[(f32, f32, f32, &str)], bottom: bool, numbers: &[f32]) -> Vec<String> {
         let page = typeset(rows);
         let segments = segments(&page, &[], Direction::East);
-        let lines = edge_lines(&segments, page.height, bottom, 10.0);
+        let lines = edge_lines(&segments, page.height, bottom, 10.0, numbers);
         lines.into_iter().map(|line| line.text).collect()
     }
 
@@ -137,6 +149,16 @@ mod tests {
         );
         // Nothing but its place speaks for this one.
         assert!(edge(&[(50.0, 40.0, 10.0, "A line at the top"), body], false).is_empty());
+    }
+
+    #[test]
+    fn what_stands_beside_a_page_number_is_a_running_head() {
+        let page = [
+            (250.0, 45.0, 15.0, "Responses"),
+            (50.0, 120.0, 10.0, "The text of the page begins here"),
+        ];
+        assert_eq!(edge_with(&page, false, &[44.0]), ["Responses"]);
+        assert!(edge_with(&page, false, &[60.0]).is_empty());
     }
 
     #[test]

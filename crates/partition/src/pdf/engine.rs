@@ -58,6 +58,8 @@ pub(super) struct Tag {
     pub(super) kind: TagKind,
     /// Number of the element, the same for all text of a paragraph, and 0 for none.
     pub(super) element: u32,
+    /// Place in the order in which the tree has the content of the page, from 1, and 0 for none.
+    pub(super) order: u32,
 }
 
 /// Kinds of structure elements, as far as layout cares.
@@ -75,6 +77,8 @@ pub(super) enum TagKind {
     Note,
     /// Of a table.
     Cell,
+    /// Some other part of the text.
+    Other,
 }
 
 /// A cell of a table as the structure tree has it.
@@ -174,6 +178,8 @@ pub(super) struct PageContent {
     pub(super) ms: f64,
     /// Number of content streams that could not be decoded.
     pub(super) lost_parts: usize,
+    /// Number of content streams that are damaged: what follows the damage may be missing or wrong.
+    pub(super) damaged_parts: usize,
     /// Number of points and curves of the paths drawn.
     pub(super) drawings: usize,
     /// Characters that are not seen; unless they are all there is, they are not among the glyphs.

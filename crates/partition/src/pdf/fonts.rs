@@ -50,14 +50,7 @@ impl<'a> FontTable<'a> {
 
     /// The id of a font, which is that of one like it where there is one.
     pub(super) fn add(&mut self, font: Font) -> FontId {
-        match self.fonts.iter().position(|known| *known == font) {
-            Some(position) => position as FontId,
-            None if self.fonts.len() < usize::from(FontId::MAX) => {
-                self.fonts.push(font);
-                (self.fonts.len() - 1) as FontId
-            }
-            None => 0,
-        }
+        intern(&mut self.fonts, font)
     }
 
     pub(super) fn fonts(&self) -> &[Font] {
@@ -125,6 +118,18 @@ fn bytes_of(dict: &Dict<'_>) -> Bytes {
     (data.as_ptr() as usize, data.len())
 }
 
+/// The place of a font among others, at their end if it is new; 0 when there are too many.
+pub(super) fn intern(fonts: &mut Vec<Font>, font: Font) -> FontId {
+    match fonts.iter().position(|known| *known == font) {
+        Some(position) => position as FontId,
+        None if fonts.len() < usize::from(FontId::MAX) => {
+            fonts.push(font);
+            (fonts.len() - 1) as FontId
+        }
+        None => 0,
+    }
+}
+
 /// What a font dictionary says of its font.
 fn describe(dict: &Dict<'_>) -> Font {
     let name = dict
@@ -143,7 +148,7 @@ fn describe(dict: &Dict<'_>) -> Font {
 }
 
 /// A font judged by its PostScript name.
-fn styled(name: String) -> Font {
+pub(super) fn styled(name: String) -> Font {
     let name = match name.split_once('+') {
         Some((prefix, rest)) if prefix.len() == 6 => rest.to_owned(),
         _ => name,

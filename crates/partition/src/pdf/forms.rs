@@ -113,7 +113,15 @@ fn direction(transform: Affine) -> Direction {
     }
 }
 
-fn draw(value: &str, multiline: bool, size: Option<f32>, bbox: [f32; 4], frame: &Frame, out: &mut Vec<Glyph>) {
+/// Writes a value as characters into the box of its field.
+pub(super) fn draw(
+    value: &str,
+    multiline: bool,
+    size: Option<f32>,
+    bbox: [f32; 4],
+    frame: &Frame,
+    out: &mut Vec<Glyph>,
+) {
     let [x0, y0, x1, y1] = frame.map_box(bbox);
     let (width, height) = (x1 - x0, y1 - y0);
     if !(width > 1.0 && height > 1.0 && width.is_finite() && height.is_finite()) {

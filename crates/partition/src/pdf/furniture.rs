@@ -83,8 +83,13 @@ pub(super) fn take_furniture(sheets: &mut [Sheet<'_>], body_size: f32) -> Vec<Ve
     }
     if sheets.len() <= UNREPEATED {
         for (sheet, list) in sheets.iter_mut().zip(&mut found) {
+            let numbers: Vec<f32> = list
+                .iter()
+                .filter(|item| item.kind == Furniture::PageNumber)
+                .map(|item| item.line.base)
+                .collect();
             for bottom in [false, true] {
-                for line in edge_lines(sheet.segments, sheet.height, bottom, body_size) {
+                for line in edge_lines(sheet.segments, sheet.height, bottom, body_size, &numbers) {
                     take(sheet, line, bottom, list);
                 }
             }

@@ -3,12 +3,14 @@
 //! Lines that touch form a component. Its distinct line positions cut the area into elementary
 //! cells; where no line is drawn between two of them, they are parts of one spanning cell.
 
-use super::aligned::aligned_table;
+use super::aligned::aligned_rows;
 use super::engine::Rule;
 use super::line::{lines, union};
+use super::rows::Drawn;
 use super::segment::Segment;
 use super::table::{Cell, Table};
 use super::text::append_line;
+use super::turned::Turned;
 
 /// Line positions closer than this, in points, are one.
 const SNAP: f32 = 3.0;
@@ -29,8 +31,9 @@ pub(super) struct Stroke {
     pub(super) to: f32,
 }
 
-/// Finds the ruled tables of a page and takes their text out of `segments`.
-pub(super) fn ruled_tables(rules: &[Rule], segments: &mut Vec<Segment>) -> Vec<Table> {
+/// Finds the ruled tables of a page and takes their text out of `segments`, and out of `turned` what runs
+/// in other directions.
+pub(super) fn ruled_tables(rules: &[Rule], segments: &mut Vec<Segment>, turned: &mut Vec<Turned>) -> Vec<Table> {
     let across = strokes(rules.iter().filter(|r| r.is_horizontal()).map(|r| Stroke {
         at: r.y0,
         from: r.x0,
@@ -47,7 +50,7 @@ pub(super) fn ruled_tables(rules: &[Rule], segments: &mut Vec<Segment>) -> Vec<T
     let mut tables = Vec::new();
     for (across, down) in components(&across, &down).into_iter().take(MAX_TABLES) {
         if let Some(grid) = Grid::new(&across, &down) {
-            tables.extend(fill(&grid, segments));
+            tables.extend(fill(&grid, segments, turned));
         }
     }
     tables
@@ -232,6 +235,17 @@ impl Grid {
         ])
     }
 
+    /// The boxes of the cells.
+    fn boxes(&self) -> Vec<[f32; 4]> {
+        let mut last: std::collections::BTreeMap<usize, usize> = Default::default();
+        for (at, owner) in self.owner.iter().enumerate() {
+            last.insert(*owner, at);
+        }
+        let columns = self.columns();
+        let area = |(from, to): (usize, usize)| self.area(from / columns, from % columns, to / columns, to % columns);
+        last.into_iter().filter_map(area).collect()
+    }
+
     fn bbox(&self) -> [f32; 4] {
         let end = |v: &[f32]| v.last().copied().unwrap_or(0.0);
         let start = |v: &[f32]| v.first().copied().unwrap_or(0.0);
@@ -310,8 +324,32 @@ fn is_coarse(texts: &std::collections::BTreeMap<usize, Vec<Segment>>, columns: u
     })
 }
 
+/// The texts of cells that run in other directions than the table's, which are taken.
+fn turned_texts(grid: &Grid, turned: &mut Vec<Turned>) -> std::collections::BTreeMap<usize, String> {
+    let mut of_cells: std::collections::BTreeMap<(usize, usize), Vec<Segment>> = Default::default();
+    turned.retain(|text| {
+        let [x0, y0, x1, y1] = text.bbox;
+        let owner = grid.cell_at((x0 + x1) / 2.0, (y0 + y1) / 2.0);
+        if let Some(owner) = owner {
+            of_cells
+                .entry((owner, text.part))
+                .or_default()
+                .push(text.segment.clone());
+        }
+        owner.is_none()
+    });
+    let mut texts: std::collections::BTreeMap<usize, String> = Default::default();
+    for ((owner, _), segments) in of_cells {
+        let text = texts.entry(owner).or_default();
+        for line in lines(segments) {
+            append_line(text, &line.text);
+        }
+    }
+    texts
+}
+
 /// Puts the text of a grid into cells; nothing when it turns out to be no table.
-fn fill(grid: &Grid, segments: &mut Vec<Segment>) -> Option<Table> {
+fn fill(grid: &Grid, segments: &mut Vec<Segment>, turned: &mut Vec<Turned>) -> Option<Table> {
     let (rows, columns) = (grid.rows(), grid.columns());
     let mut texts: std::collections::BTreeMap<usize, Vec<Segment>> = Default::default();
     let place = |s: &Segment| grid.cell_at((s.x0 + s.x1) / 2.0, s.base - 0.3 * s.size);
@@ -332,7 +370,13 @@ fn fill(grid: &Grid, segments: &mut Vec<Segment>) -> Option<Table> {
     }
     if is_coarse(&texts, columns) {
         let inside: Vec<Segment> = texts.values().flatten().cloned().collect();
-        if let Some(mut table) = aligned_table(&lines(inside))
+        // The rules there are part the levels of the heading.
+        let drawn = Drawn {
+            bounds: grid.ys.get(1..rows).unwrap_or_default(),
+            under: &[],
+            boxes: &grid.boxes(),
+        };
+        if let Some(mut table) = aligned_rows(&lines(inside), drawn)
             && table.rows * table.columns > texts.len()
         {
             segments.retain(|segment| place(segment).is_none());
@@ -347,6 +391,7 @@ fn fill(grid: &Grid, segments: &mut Vec<Segment>) -> Option<Table> {
         bbox: grid.bbox(),
         separators: grid.xs.get(1..columns).unwrap_or_default().to_vec(),
     };
+    let mut turned_texts = turned_texts(grid, turned);
     for owner in owners {
         let span = |index: usize| (index / columns, index % columns);
         let (row, column) = span(owner);
@@ -364,6 +409,9 @@ fn fill(grid: &Grid, segments: &mut Vec<Segment>) -> Option<Table> {
         for line in lines(content) {
             append_line(&mut text, &line.text);
             table.bbox = union(table.bbox, line.bbox);
+        }
+        if let Some(turned) = turned_texts.remove(&owner) {
+            append_line(&mut text, &turned);
         }
         text.retain(|ch| ch != '\u{AD}');
         table.cells.push(Cell {

@@ -1,6 +1,5 @@
 //! The engine behind [`PageSource`]: the `hayro` crates.
 
-use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,6 +15,7 @@ use hayro_interpret::hayro_syntax::page::Page;
 use hayro_interpret::hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
 use hayro_interpret::kurbo::{self, Affine};
 
+use super::content::Drawn;
 use super::device::GlyphDevice;
 use super::engine::{Font, FontId, LinkArea, OutlineEntry, PageContent, PageSource, Unreadable};
 use super::fonts::FontTable;
@@ -219,52 +219,9 @@ impl<'a> HayroSource<'a> {
         }
         content.cells = cells;
         content.lost_parts = drawn.lost;
+        content.damaged_parts = drawn.damaged;
         content.links = links(page, transform);
         Ok(content)
-    }
-}
-
-/// The content streams of a page, one after the other.
-struct Drawn<'p> {
-    operators: Cow<'p, [u8]>,
-    /// Number of streams that cannot be decoded.
-    lost: usize,
-}
-
-impl<'p> Drawn<'p> {
-    fn of(page: &'p Page<'_>) -> Result<Self, Unreadable> {
-        let raw = page.raw();
-        let Some(parts) = raw.get::<Array<'_>>(CONTENTS) else {
-            return match page.page_stream() {
-                Some(operators) => Ok(Self {
-                    operators: Cow::Borrowed(operators),
-                    lost: 0,
-                }),
-                None if raw.contains_key(CONTENTS) => Err(Unreadable("its content stream cannot be decoded")),
-                None => Ok(Self {
-                    operators: Cow::default(),
-                    lost: 0,
-                }),
-            };
-        };
-        let stated = parts.raw_iter().count();
-        let (mut operators, mut decoded) = (Vec::new(), 0);
-        for part in parts.iter::<Stream<'_>>() {
-            if let Ok(data) = part.decoded_data() {
-                // The decoder gives what comes before an error, which may be nothing.
-                decoded += usize::from(!data.is_empty() || part.raw_data().trim_ascii().is_empty());
-                operators.extend_from_slice(&data);
-                // An operator does not go on in the next stream.
-                operators.push(b' ');
-            }
-        }
-        if decoded == 0 && stated > 0 {
-            return Err(Unreadable("its content streams cannot be decoded"));
-        }
-        Ok(Self {
-            operators: Cow::Owned(operators),
-            lost: stated - decoded,
-        })
     }
 }
 

@@ -111,3 +111,139 @@ fn large_titles_of_pages_are_no_running_heads() {
         .count();
     assert_eq!(footers, 5);
 }
+
+fn title_texts(document: &Document) -> Vec<&str> {
+    titles(document).into_iter().map(|(text, _)| text).collect()
+}
+
+#[test]
+fn authors_below_a_title_are_no_headings() {
+    let paper = |authors: &str, below: &str| {
+        let content = show('F', 18.0, 40.0, 560.0, "A study of the plan")
+            + &show('F', 12.0, 40.0, 535.0, authors)
+            + &show('F', 10.0, 40.0, 515.0, below)
+            + &prose(480.0, 4);
+        read(PdfBuilder::new().page(&content, ""))
+    };
+    for authors in [
+        "N Hirsch",
+        "Miller, A.H.; Le Grand, E.-J.",
+        "Ann Miller, Joe Smith and Li Wei",
+    ] {
+        assert_eq!(
+            title_texts(&paper(authors, "2004")),
+            ["A study of the plan"],
+            "{authors}"
+        );
+    }
+    // One name alone could be any subtitle, unless an address follows.
+    assert_eq!(title_texts(&paper("Maria Gomez", "maria@example.org")).len(), 1);
+    assert_eq!(title_texts(&paper("Annual Review", "2004")).len(), 2);
+}
+
+#[test]
+fn a_label_and_its_value_are_no_headings_however_large() {
+    let content = show('F', 12.0, 40.0, 560.0, "Published in:")
+        + &show('F', 12.0, 40.0, 547.0, "Congress of Bees and Orchards")
+        + &prose(500.0, 4);
+    assert_eq!(title_texts(&read(PdfBuilder::new().page(&content, ""))), [""; 0]);
+}
+
+#[test]
+fn a_size_that_running_text_has_makes_no_heading() {
+    let lead = |text: &str| {
+        let mut content = show('F', 12.0, 40.0, 560.0, text);
+        for (line, y) in [530.0, 515.0, 500.0].into_iter().enumerate() {
+            let words = "The summary of what was said in the room on that day and";
+            content += &show('F', 12.0, 40.0, y, &words[line..]);
+        }
+        content += &prose(460.0, 12);
+        read(PdfBuilder::new().page(&content, ""))
+    };
+    assert_eq!(title_texts(&lead("A word before it")), [""; 0]);
+    assert_eq!(title_texts(&lead("A WORD BEFORE IT")), ["A WORD BEFORE IT"]);
+}
+
+#[test]
+fn a_label_in_capitals_above_a_heading_is_one() {
+    let page = |label: &str, below: char| {
+        let content = show('B', 10.0, 40.0, 560.0, label)
+            + &show(below, 10.0, 40.0, 540.0, "Letters Welcome")
+            + &prose(526.0, 4);
+        read(PdfBuilder::new().page(&content, ""))
+    };
+    let found = page("SUNDRY REMARKS:", 'B');
+    assert_eq!(title_texts(&found), ["SUNDRY REMARKS:", "Letters Welcome"]);
+    assert_eq!(title_texts(&page("SUNDRY REMARKS:", 'F')), [""; 0]);
+    assert_eq!(title_texts(&page("Sundry remarks:", 'B')), ["Letters Welcome"]);
+}
+
+#[test]
+fn a_bold_line_heads_small_print() {
+    let page = |size: f32| {
+        let mut content = prose(560.0, 12) + &show('B', 7.5, 40.0, 300.0, "About the office");
+        for line in 0..3 {
+            content += &show('F', size, 40.0, 290.0 - 9.0 * line as f32, PROSE);
+        }
+        read(PdfBuilder::new().page(&content, ""))
+    };
+    assert_eq!(title_texts(&page(7.0)), ["About the office"]);
+    assert_eq!(title_texts(&page(10.0)), [""; 0]);
+}
+
+/// A page with two tagged headings, text, and a bold line that is tagged as given.
+fn tagged(kind: &str, bold: char, catalog: &str) -> Document {
+    let mut content = String::new();
+    let lines = [
+        ("H1", 'B', "The plan"),
+        ("P", 'F', PROSE),
+        ("H2", 'B', "The budget"),
+        ("P", 'F', PROSE),
+        (kind, bold, "Before you begin"),
+        ("P", 'F', PROSE),
+    ];
+    let mut tree = String::new();
+    for (id, (kind, font, text)) in lines.into_iter().enumerate() {
+        let y = 560.0 - 30.0 * id as f32;
+        content += &format!("/P << /MCID {id} >> BDC {} EMC\n", show(font, 10.0, 40.0, y, text));
+        tree += &format!("<< /S /{kind} /K [{id}] /Pg 6 0 R >> ");
+    }
+    let root = format!("/StructTreeRoot << /Type /StructTreeRoot /K << /S /Document /K [{tree}] >> >> {catalog}");
+    read(PdfBuilder::new().page(&content, "").catalog(&root))
+}
+
+#[test]
+fn what_trusted_tags_leave_out_is_no_heading() {
+    for kind in ["P", "Div", "NonStruct"] {
+        assert_eq!(
+            title_texts(&tagged(kind, 'B', "")),
+            ["The plan", "The budget"],
+            "{kind}"
+        );
+    }
+    assert_eq!(title_texts(&tagged("H3", 'B', "")).len(), 3);
+}
+
+#[test]
+fn bookmarks_make_no_headings_of_tagged_text_in_the_type_of_the_body() {
+    let outline = "/Outlines << /First << /Title (Before you begin) >> >>";
+    assert_eq!(title_texts(&tagged("P", 'F', outline)), ["The plan", "The budget"]);
+    assert_eq!(title_texts(&tagged("P", 'B', outline)).len(), 3);
+}
+
+#[test]
+fn a_section_number_and_a_date_above_the_words_belong_to_the_heading() {
+    let page = |number: &str| {
+        let content = show('F', 10.0, 40.0, 560.0, number)
+            + &show('F', 10.0, 40.0, 548.0, "(03-11-1998)")
+            + &show('B', 10.0, 40.0, 536.0, "Terms of it")
+            + &show('B', 10.0, 40.0, 524.0, "and Words")
+            + &prose(500.0, 4);
+        read(PdfBuilder::new().page(&content, ""))
+    };
+    assert_eq!(
+        title_texts(&page("4.7.31.2")),
+        ["4.7.31.2 (03-11-1998) Terms of it and Words"]
+    );
+    assert_eq!(title_texts(&page("2,300")), ["Terms of it and Words"]);
+}

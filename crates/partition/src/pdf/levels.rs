@@ -5,13 +5,10 @@ use std::collections::HashMap;
 
 use super::block::Block;
 use super::engine::{OutlineEntry, TagKind};
+use super::ladder::Ladder;
 
 /// Depths given to headings: 0 to this.
 const MAX_DEPTH: u32 = 5;
-/// Sizes within this ratio are one step of the ladder.
-const STEP: f32 = 1.07;
-/// Share of a page's text, in tenths, from which on a page of headings is a cover.
-const COVER: usize = 7;
 
 /// Levels of a dotted section number at the start of a heading.
 pub(super) fn number_depth(text: &str) -> Option<u32> {
@@ -40,20 +37,59 @@ pub(super) fn number_depth(text: &str) -> Option<u32> {
     (numeric || lettered).then_some(parts.len() as u32)
 }
 
+/// What divisions of books are called, with `Part` first: whatever has a section number stands below them.
+const DIVISIONS: [&str; 12] = [
+    "part",
+    "teil",
+    "partie",
+    "parte",
+    "часть",
+    "chapter",
+    "kapitel",
+    "chapitre",
+    "capítulo",
+    "capitulo",
+    "capitolo",
+    "глава",
+];
+
+/// `Part B - Plants`, `Chapter 3`.
+fn is_division(text: &str) -> bool {
+    let mut words = text.split_whitespace();
+    let name = words.next().unwrap_or_default().to_lowercase();
+    let number = words
+        .next()
+        .unwrap_or_default()
+        .trim_end_matches([':', '.', ',', '-', '–', '—', ')']);
+    let counts = number.bytes().all(|b| b.is_ascii_digit())
+        || number.chars().all(|ch| matches!(ch, 'I' | 'V' | 'X' | 'L'))
+        || number.chars().count() == 1 && number.chars().all(char::is_uppercase);
+    DIVISIONS.contains(&name.as_str()) && !number.is_empty() && counts
+}
+
 /// Depths of the blocks that are headings; those of others mean nothing. `pages` has the page of each
 /// block.
 pub(super) fn depths(blocks: &[&Block], pages: &[usize], headings: &[bool], bookmarks: &Bookmarks) -> Vec<u32> {
     let ladder = Ladder::new(blocks, pages, headings);
     let level = |block: &Block| ladder.level(block);
+    let found = || {
+        let pairs = blocks.iter().zip(headings);
+        pairs.filter(|&(_, &heading)| heading).map(|(block, _)| *block)
+    };
 
     // The level of first-level numbered headings: what their subsections are counted from.
-    let numbered_base = blocks
-        .iter()
-        .zip(headings)
-        .filter(|&(_, &heading)| heading)
-        .filter_map(|(block, _)| Some((number_depth(&block.text)?, level(block))))
-        .map(|(depth, level)| level.saturating_sub(depth - 1))
-        .min();
+    let numbered = || found().filter_map(|block| Some((number_depth(&block.text)?, level(block))));
+    let base = numbered().map(|(depth, level)| level.saturating_sub(depth - 1)).min();
+    let highest = numbered().map(|(depth, _)| depth).min().unwrap_or(1);
+    // Divisions stand above the sections.
+    let divisions = found().filter(|block| is_division(&block.text)).map(level).min();
+    let division = divisions
+        .zip(base)
+        .map(|(level, base)| level.min((base + highest).saturating_sub(2)));
+    let numbered_base = match (base, division) {
+        (Some(base), Some(division)) => Some(base.max((division + 2).saturating_sub(highest))),
+        _ => base,
+    };
     let bookmark_base = bookmark_base(blocks, headings, bookmarks, &level);
     blocks
         .iter()
@@ -68,120 +104,13 @@ pub(super) fn depths(blocks: &[&Block], pages: &[usize], headings: &[bool], book
             let depth = match (bookmarks.depth(&block.text), number_depth(&block.text), numbered_base) {
                 (Some(depth), _, _) => bookmark_base + depth,
                 (None, Some(depth), Some(base)) => base + depth - 1,
-                _ => level(block),
+                _ => match division {
+                    Some(division) if is_division(&block.text) => division,
+                    _ => level(block),
+                },
             };
             depth.min(MAX_DEPTH)
         })
-        .collect()
-}
-
-/// The font styles of a document's headings, from the most to the least prominent.
-struct Ladder(Vec<Rung>);
-
-/// One style of headings.
-struct Rung {
-    size: f32,
-    bold: bool,
-    /// All its headings stand on pages that hold hardly anything but headings.
-    cover: bool,
-    /// Levels of the section numbers of its headings, if they have any.
-    numbered: Option<u32>,
-    level: u32,
-}
-
-impl Rung {
-    fn holds(&self, block: &Block) -> bool {
-        self.size <= block.size * STEP && self.size * STEP >= block.size && self.bold == block.bold
-    }
-}
-
-impl Ladder {
-    fn new(blocks: &[&Block], pages: &[usize], headings: &[bool]) -> Self {
-        let covers = covers(blocks, pages, headings);
-        let mut found: Vec<(&Block, usize)> = blocks
-            .iter()
-            .zip(pages)
-            .zip(headings)
-            .filter(|&(_, &heading)| heading)
-            .map(|((block, page), _)| (*block, *page))
-            .collect();
-        found.sort_by(|(a, _), (b, _)| b.size.total_cmp(&a.size).then(b.bold.cmp(&a.bold)));
-        let mut rungs: Vec<Rung> = Vec::new();
-        for (block, page) in found {
-            let cover = covers.get(page).copied().unwrap_or(false);
-            let numbered = number_depth(&block.text);
-            let near = rungs.iter_mut().rev().take(2);
-            let known = near
-                .into_iter()
-                .find(|rung| rung.size <= block.size * STEP && rung.bold == block.bold);
-            if let Some(rung) = known {
-                rung.cover &= cover;
-                rung.numbered = match (rung.numbered, numbered) {
-                    (Some(a), Some(b)) => Some(a.min(b)),
-                    (a, b) => a.or(b),
-                };
-                continue;
-            }
-            rungs.push(Rung {
-                size: block.size,
-                bold: block.bold,
-                cover,
-                numbered,
-                level: 0,
-            });
-        }
-        set_levels(&mut rungs);
-        Self(rungs)
-    }
-
-    fn level(&self, block: &Block) -> u32 {
-        let found = self.0.iter().find(|rung| rung.holds(block)).or(self.0.last());
-        found.map_or(0, |rung| rung.level)
-    }
-}
-
-/// Gives the rungs their levels. Whatever sizes a cover is set in, it is the top; and above the largest
-/// headings with a section number, there is one level more than the number implies at most.
-fn set_levels(rungs: &mut [Rung]) {
-    let mut level = 0;
-    let mut above: Option<bool> = None;
-    for rung in rungs.iter_mut() {
-        level += match above {
-            None => 0,
-            Some(cover) => u32::from(!(cover && rung.cover)),
-        };
-        above = Some(rung.cover);
-        rung.level = level;
-    }
-    let Some(first) = rungs.iter().position(|rung| rung.numbered.is_some()) else {
-        return;
-    };
-    let highest = rungs.get(first).and_then(|rung| rung.numbered).unwrap_or(1);
-    let excess = rungs.get(first).map_or(0, |rung| rung.level.saturating_sub(highest));
-    if excess == 0 {
-        return;
-    }
-    for (index, rung) in rungs.iter_mut().enumerate() {
-        rung.level = if index < first {
-            rung.level.min(highest - 1)
-        } else {
-            rung.level - excess
-        };
-    }
-}
-
-/// By page, whether it holds hardly anything but headings. In a document of one or two pages none does.
-fn covers(blocks: &[&Block], pages: &[usize], headings: &[bool]) -> Vec<bool> {
-    let count = pages.iter().max().map_or(0, |last| last + 1);
-    let mut text = vec![(0, 0); count];
-    for ((block, page), &heading) in blocks.iter().zip(pages).zip(headings) {
-        if let Some((all, heads)) = text.get_mut(*page) {
-            *all += block.text.len();
-            *heads += if heading { block.text.len() } else { 0 };
-        }
-    }
-    text.into_iter()
-        .map(|(all, heads)| count > 2 && heads * 10 > all * COVER)
         .collect()
 }
 
@@ -326,5 +255,57 @@ mod tests {
             (0, 16.0, "Unnumbered"),
         ];
         assert_eq!(depths_of(&report), [0, 1, 1, 2, 3, 2]);
+    }
+
+    #[test]
+    fn a_line_above_the_title_makes_no_level() {
+        let paper = [
+            (0, 13.0, "Industry"),
+            (0, 19.0, "A Title"),
+            (0, 10.0, PROSE),
+            (0, 11.5, "References"),
+        ];
+        assert_eq!(depths_of(&paper), [1, 0, 1]);
+    }
+
+    #[test]
+    fn what_outgrows_the_title_is_not_above_it() {
+        let form = [
+            (0, 13.0, "Application"),
+            (0, 12.0, "Who"),
+            (0, 10.0, PROSE),
+            (0, 14.0, "Attention"),
+            (0, 12.0, "What"),
+        ];
+        assert_eq!(depths_of(&form), [0, 1, 1, 1]);
+        let chapters = [(0, 12.0, "A Section"), (0, 10.0, PROSE), (0, 18.0, "A Chapter")];
+        assert_eq!(depths_of(&chapters), [1, 0]);
+    }
+
+    #[test]
+    fn capitals_stand_above_other_headings_of_their_size() {
+        let notice = [
+            (0, 12.0, "DEPARTMENT OF STATE"),
+            (0, 12.0, "An Office"),
+            (0, 10.0, PROSE),
+            (0, 12.0, "DEPARTMENT OF LABOR"),
+            (0, 12.0, "Another Office"),
+        ];
+        assert_eq!(depths_of(&notice), [0, 1, 0, 1]);
+        // Not where another comes first.
+        assert_eq!(depths_of(&[(0, 12.0, "Memory"), (0, 12.0, "EEPROM USES")]), [0, 0]);
+    }
+
+    #[test]
+    fn divisions_stand_above_section_numbers_and_these_above_smaller_headings() {
+        assert_eq!(depths_of(&[(0, 12.0, "PART B - Plants"), (0, 14.0, "1 Words")]), [0, 1]);
+        let book = [
+            (0, 14.0, "Chapter 2: Tea"),
+            (0, 14.0, "2.1 Water"),
+            (0, 12.0, "2.1.1 Heat"),
+        ];
+        assert_eq!(depths_of(&book), [0, 1, 2]);
+        let data = [(0, 16.0, "1.1 Data"), (0, 10.0, PROSE), (0, 12.0, "Key")];
+        assert_eq!(depths_of(&data), [1, 2]);
     }
 }

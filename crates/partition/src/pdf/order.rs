@@ -6,6 +6,7 @@
 //! texts on both sides stand on common baselines, and such are read row by row.
 
 use super::segment::Segment;
+use super::side_heads::side_heads;
 
 /// Times the page is cut again; deeper structure is read from top to bottom.
 const MAX_DEPTH: usize = 24;
@@ -55,6 +56,9 @@ fn cut(mut region: Vec<Segment>) -> Cut {
     region.sort_by(|a, b| a.base.total_cmp(&b.base).then(a.x0.total_cmp(&b.x0)));
     if let Some(gutter) = find_gutter(&region) {
         return Cut::Parts(cut_at(region, gutter));
+    }
+    if let Some(parts) = side_heads(&region).filter(|parts| parts.len() > 1) {
+        return Cut::Parts(parts);
     }
     cut_bands(region)
 }

@@ -30,7 +30,7 @@ const MOST_DPI: f32 = 400.0;
 const MAX_PIXELS: f32 = 24_000_000.0;
 
 pub(super) fn partition(bytes: &Arc<Vec<u8>>, file_type: FileType, cx: &mut Context) -> Result<(), PartitionError> {
-    let frames = Frames::open(bytes, file_type, cx.limits)?;
+    let frames = Frames::open(bytes, file_type, cx.limits, cx.tools.heif)?;
     let mut source = PictureSource {
         rasters: FrameRasters {
             frames: &frames,
@@ -48,7 +48,7 @@ pub(super) fn partition(bytes: &Arc<Vec<u8>>, file_type: FileType, cx: &mut Cont
     };
     document::partition(&mut source, cx)?;
     if source.readers.wanted {
-        return Err(PartitionError::OcrNeeded);
+        return Err(PartitionError::ToolsNeeded);
     }
     let faults = source
         .rasters
@@ -69,7 +69,7 @@ pub(super) fn partition(bytes: &Arc<Vec<u8>>, file_type: FileType, cx: &mut Cont
 }
 
 /// Gives coordinates in pixels of the picture instead of points of the sheet.
-fn in_pixels(frames: &Frames, cx: &mut Context) {
+fn in_pixels(frames: &Frames<'_>, cx: &mut Context) {
     let first = cx.options.starting_page_number;
     for element in cx.elements_mut() {
         let index = element
@@ -104,13 +104,13 @@ fn enlarge(numbers: &mut [Value], scale: f64) {
     }
 }
 
-struct FrameRasters<'f> {
-    frames: &'f Frames,
+struct FrameRasters<'f, 't> {
+    frames: &'f Frames<'t>,
     /// Why pictures could not be decoded.
     faults: Mutex<Vec<String>>,
 }
 
-impl Rasters for FrameRasters<'_> {
+impl Rasters for FrameRasters<'_, '_> {
     fn raster(&self, index: usize) -> Result<Raster, String> {
         let size = self.frames.size(index).unwrap_or_default();
         let decoded = self.frames.decode(index).inspect_err(|fault| {
@@ -136,14 +136,14 @@ fn dpi((width, height): (u32, u32)) -> f32 {
     (width.min(height) as f32 / SHEET).clamp(LEAST_DPI, MOST_DPI)
 }
 
-struct PictureSource<'f> {
-    rasters: FrameRasters<'f>,
+struct PictureSource<'f, 't> {
+    rasters: FrameRasters<'f, 't>,
     readers: Readers,
     fonts: Vec<Font>,
     ready: BTreeMap<usize, PageContent>,
 }
 
-impl PictureSource<'_> {
+impl PictureSource<'_, '_> {
     /// A page that shows the picture and says nothing.
     fn bare(&self, index: usize) -> PageContent {
         let (width, height) = self.page_size(index);
@@ -184,7 +184,7 @@ impl PictureSource<'_> {
     }
 }
 
-impl PageSource for PictureSource<'_> {
+impl PageSource for PictureSource<'_, '_> {
     fn page_count(&self) -> usize {
         self.rasters.frames.len()
     }

@@ -10,7 +10,7 @@ use docmill_model::settings::Strategy;
 use docmill_ocr::{Gray, OcrError, PageText, Reader};
 
 use super::engine::{PageContent, UNKNOWN};
-use crate::context::{Context, Recognition};
+use crate::context::{Context, Tool};
 
 /// Share of characters without meaning from which a text layer is not to be trusted.
 const MEANINGLESS: f64 = 0.2;
@@ -125,9 +125,9 @@ impl Readers {
             _ if cx.options.strategy == Strategy::Fast => {
                 readers.reason = "the strategy `fast` reads text layers alone".into();
             }
-            Recognition::Absent(reason) => readers.reason = reason.into(),
-            Recognition::OnRequest => readers.on_request = true,
-            Recognition::Ready(ocr) => {
+            Tool::Absent(reason) => readers.reason = reason.into(),
+            Tool::OnRequest => readers.on_request = true,
+            Tool::Ready(ocr) => {
                 for _ in 0..cx.tools.threads.clamp(1, MAX_READERS) {
                     match ocr.reader(&cx.options.languages) {
                         Ok(reader) => readers.readers.push(reader),

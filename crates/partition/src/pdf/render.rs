@@ -9,6 +9,8 @@ use hayro_interpret::InterpreterSettings;
 use hayro_syntax::Pdf;
 use image::RgbImage;
 
+use super::opened::OpenPdf;
+
 /// Largest picture of a page, in pixels; the resolution is lowered to stay below.
 const MAX_PIXELS: f32 = 24_000_000.0;
 /// Longest side, in pixels.
@@ -21,11 +23,17 @@ pub(super) fn possible_dpi((width, height): (f32, f32), dpi: f32) -> f32 {
     dpi.min(by_area).min(MAX_SIDE / width.max(height)).max(1.0)
 }
 
-/// Draws a page on white: width, height and red, green, blue, alpha of each pixel. None when it cannot
-/// be drawn.
-fn pixels(pdf: &Pdf, index: usize, dpi: f32) -> Option<(usize, usize, Vec<[u8; 4]>)> {
+/// A drawn page.
+pub(super) struct Pixels {
+    pub(super) width: usize,
+    pub(super) height: usize,
+    /// Red, green, blue, alpha.
+    pub(super) rgba: Vec<[u8; 4]>,
+}
+
+/// Draws a page on white, `scale` pixels to the point. None when it cannot be drawn.
+pub(super) fn pixels(pdf: &Pdf, index: usize, scale: f32) -> Option<Pixels> {
     let page = pdf.pages().get(index)?;
-    let scale = possible_dpi(page.render_dimensions(), dpi) / 72.0;
     let drawn = catch_unwind(AssertUnwindSafe(|| {
         let settings = PixmapSettings {
             x_scale: scale,
@@ -37,31 +45,42 @@ fn pixels(pdf: &Pdf, index: usize, dpi: f32) -> Option<(usize, usize, Vec<[u8; 4
         render(page, &cache, &interpreter, &RenderSettings::default(), &settings)
     }));
     let pixmap = drawn.ok()?;
-    let (width, height) = (usize::from(pixmap.width()), usize::from(pixmap.height()));
-    let pixels = pixmap.data().iter().map(|p| [p.r, p.g, p.b, p.a]).collect();
-    Some((width, height, pixels))
+    Some(Pixels {
+        width: usize::from(pixmap.width()),
+        height: usize::from(pixmap.height()),
+        rgba: pixmap.data().iter().map(|p| [p.r, p.g, p.b, p.a]).collect(),
+    })
+}
+
+/// Draws a page at a resolution, or at the highest possible.
+fn at_dpi(pdf: &OpenPdf<'_>, index: usize, dpi: f32) -> Option<Pixels> {
+    pdf.draw(index, possible_dpi(pdf.page_size(index)?, dpi) / 72.0)
 }
 
 /// Resolution up to which small pages are enlarged for models, in dots per inch.
 const MOST_DPI: f32 = 300.0;
 
 /// A page in colour, its longer side of about so many pixels.
-pub(super) fn long_side(pdf: &Pdf, index: usize, long_side: u32) -> Option<RgbImage> {
-    let (width, height) = pdf.pages().get(index)?.render_dimensions();
+pub(super) fn long_side(pdf: &OpenPdf<'_>, index: usize, long_side: u32) -> Option<RgbImage> {
+    let (width, height) = pdf.page_size(index)?;
     let dpi = long_side as f32 * 72.0 / width.max(height).max(1.0);
     colour(pdf, index, dpi.min(MOST_DPI))
 }
 
 /// A page in grey values.
-pub(super) fn gray(pdf: &Pdf, index: usize, dpi: f32) -> Option<Gray> {
-    let (width, height, pixels) = pixels(pdf, index, dpi)?;
+pub(super) fn gray(pdf: &OpenPdf<'_>, index: usize, dpi: f32) -> Option<Gray> {
+    let drawn = at_dpi(pdf, index, dpi)?;
     let luma = |[r, g, b, _]: [u8; 4]| ((u32::from(r) * 77 + u32::from(g) * 150 + u32::from(b) * 29) >> 8) as u8;
-    Gray::new(width, height, pixels.into_iter().map(luma).collect()).ok()
+    Gray::new(drawn.width, drawn.height, drawn.rgba.into_iter().map(luma).collect()).ok()
 }
 
 /// A page in colour.
-pub(super) fn colour(pdf: &Pdf, index: usize, dpi: f32) -> Option<RgbImage> {
-    let (width, height, pixels) = pixels(pdf, index, dpi)?;
-    let bytes = pixels.into_iter().flat_map(|[r, g, b, _]| [r, g, b]).collect();
-    RgbImage::from_raw(u32::try_from(width).ok()?, u32::try_from(height).ok()?, bytes)
+pub(super) fn colour(pdf: &OpenPdf<'_>, index: usize, dpi: f32) -> Option<RgbImage> {
+    let drawn = at_dpi(pdf, index, dpi)?;
+    let bytes = drawn.rgba.into_iter().flat_map(|[r, g, b, _]| [r, g, b]).collect();
+    RgbImage::from_raw(
+        u32::try_from(drawn.width).ok()?,
+        u32::try_from(drawn.height).ok()?,
+        bytes,
+    )
 }

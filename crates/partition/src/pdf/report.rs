@@ -20,6 +20,7 @@ pub(super) fn report_route(content: &PageContent, number: u32, is_plain: bool, c
         (Route::Fast, RouteReason::PageUnreadable) => (Route::Fast, RouteReason::PageUnreadable),
         (Route::Fast, _) if fast => (Route::Fast, RouteReason::AskedFor),
         (Route::Fast, _) if content.not_recognised.is_some() => (Route::Fast, RouteReason::RecognitionMissing),
+        (Route::Fast, RouteReason::SecondEngine) if !is_plain => (Route::HiRes, RouteReason::SecondEngine),
         (Route::Fast, RouteReason::TextLayer) if !is_plain => (Route::HiRes, RouteReason::TablesOrFigures),
         read => read,
     };
@@ -84,6 +85,13 @@ pub(super) fn warn_about(content: &PageContent, number: u32, cx: &mut Context) {
                 "page {number}: {} of its content streams cannot be decoded; what they draw is missing",
                 content.lost_parts
             ),
+        ));
+    }
+    if content.damaged_parts > 0 {
+        cx.warn(Warning::on_page(
+            WarningCode::PartUnreadable,
+            number,
+            format!("page {number}: its content is damaged; what follows the damage may be missing or wrong"),
         ));
     }
     if let Some(message) = unseen(&content.unseen) {

@@ -4,9 +4,17 @@
 //! cells of the row above: wrapped labels, texts of several lines, and figures set at half the height
 //! of their label.
 
+mod checks;
+mod heads;
+mod places;
+mod symbols;
+
+use self::places::{are_parted, begin_together, extents, indents, settled, stands_below};
+use super::grid::Stroke;
 use super::line::{Line, Part, union};
+use super::script::is_unspaced;
 use super::table::{Cell, Table};
-use super::text::{append_line, is_marker};
+use super::text::{append_line, without_leaders};
 
 /// Baselines closer than this, in font sizes, are one row.
 const SAME_ROW: f32 = 0.8;
@@ -16,8 +24,8 @@ const LEAST_LEADING: f32 = 0.95;
 const ROW_STEP: f32 = 1.22;
 /// Farthest line that may continue a cell, in font sizes.
 const MAX_LEADING: f32 = 1.75;
-/// Columns beyond which none are joined.
-const MAX_JOINED: usize = 100;
+/// Space that a word further on a line needs beside its own, in font sizes.
+const WORD_SPACE: f32 = 0.3;
 /// Narrowest part that may stand in several columns, in points of overlap.
 const SPAN_SLACK: f32 = 6.0;
 
@@ -42,13 +50,66 @@ impl Content {
     fn is_number(&self) -> bool {
         is_number(&self.text)
     }
+
+    /// A number, not a dash.
+    fn is_figure(&self) -> bool {
+        self.is_number() && !is_dash(&self.text)
+    }
+
+    /// Adds the next line of the text.
+    fn extend(&mut self, more: Self) {
+        if more.text.is_empty() {
+            return;
+        }
+        self.bold = more.bold && (self.bold || self.text.is_empty());
+        append_line(&mut self.text, &more.text);
+        self.span = self.span.max(more.span);
+        self.bbox = joined_boxes(self.bbox, more.bbox);
+    }
+
+    /// Adds the lines before the text.
+    fn prepend(&mut self, mut upper: Self) {
+        if !upper.text.is_empty() {
+            upper.extend(std::mem::take(self));
+            *self = upper;
+        }
+    }
+
+    fn into_cell(self, (row, column): (usize, usize), (row_span, column_span): (usize, usize)) -> Cell {
+        Cell {
+            row,
+            column,
+            row_span,
+            column_span,
+            text: self.text,
+            bold: self.bold,
+            bbox: self.bbox,
+            page: 0,
+        }
+    }
 }
 
 /// Mostly digits, or a dash that stands for nothing.
 pub(super) fn is_number(text: &str) -> bool {
     let digits = text.chars().filter(char::is_ascii_digit).count();
     let letters = text.chars().filter(|ch| ch.is_alphabetic()).count();
-    digits > letters || (letters == 0 && matches!(text.trim(), "-" | "–" | "—" | "―" | "−"))
+    digits > letters || is_dash(text)
+}
+
+/// A dash that stands for nothing.
+fn is_dash(text: &str) -> bool {
+    matches!(text.trim(), "-" | "–" | "—" | "―" | "−")
+}
+
+/// What is drawn among the lines.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Drawn<'a> {
+    /// Heights of the rules that no row goes on across.
+    pub(super) bounds: &'a [f32],
+    /// Rules that are shorter than the table, as under the headings of groups of columns.
+    pub(super) under: &'a [Stroke],
+    /// Boxes between rules, `[x0, y0, x1, y1]`.
+    pub(super) boxes: &'a [[f32; 4]],
 }
 
 /// What tells rows apart.
@@ -64,8 +125,21 @@ pub(super) enum Grouping {
 pub(super) struct Rows {
     separators: Vec<f32>,
     columns: usize,
+    /// Usual font size.
+    size: f32,
+    /// Where the labels of rows begin that no label above can go on with.
+    indents: Vec<f32>,
+    /// Left and right of the texts of each column, but for the first line.
+    extents: Vec<Option<(f32, f32)>>,
     /// Per row the content of the columns; `span` 0 where nothing begins.
     rows: Vec<Vec<Content>>,
+}
+
+/// From one line to the next.
+struct Step<'a> {
+    length: f32,
+    /// The cells of the line above alone.
+    above: &'a [Content],
 }
 
 /// How the lines of a table follow each other.
@@ -104,27 +178,44 @@ impl Steps {
 }
 
 impl Rows {
-    /// Puts lines into rows; no row goes on across one of the `bounds`, heights that rules are drawn at.
-    pub(super) fn new(lines: &[Line], separators: Vec<f32>, bounds: &[f32], grouping: Grouping) -> Self {
+    /// Puts lines into rows.
+    pub(super) fn new(lines: &[Line], separators: Vec<f32>, drawn: Drawn<'_>, grouping: Grouping) -> Self {
         let mut rows = Self {
             columns: separators.len() + 1,
             separators,
+            size: lines.iter().map(|line| line.size).sum::<f32>() / lines.len().max(1) as f32,
+            indents: Vec::new(),
+            extents: Vec::new(),
             rows: Vec::new(),
         };
+        rows.separators = settled(&rows.separators, lines);
+        rows.join_symbols(lines);
+        let cells: Vec<Vec<Content>> = lines.iter().map(|line| rows.cells(line)).collect();
+        rows.extents = extents(&cells, rows.columns);
+        rows.indents = indents(&cells, drawn.bounds);
         let steps = Steps::new(lines, rows.separators.first().copied().unwrap_or(f32::INFINITY));
-        let mut last: Option<&Line> = None;
-        for line in lines {
-            let cells = rows.cells(line);
-            let continues = last.is_some_and(|last| {
-                let ruled = bounds
+        let mut last: Option<(&Line, Vec<Content>)> = None;
+        for (line, cells) in lines.iter().zip(cells) {
+            let continues = last.as_ref().is_some_and(|(last, above)| {
+                let ruled = drawn
+                    .bounds
                     .iter()
                     .any(|y| (last.base - 0.2 * last.size..line.base - 0.3 * line.size).contains(y));
-                !ruled && rows.continues(line, &cells, line.base - last.base, &steps, grouping)
+                let step = Step {
+                    length: line.base - last.base,
+                    above,
+                };
+                // What stands half way between two rows of the others hides no rule between these.
+                let parted = rows
+                    .rows
+                    .last()
+                    .is_some_and(|row| are_parted(row, &cells, drawn.bounds, line.size));
+                !ruled && !parted && rows.continues(line, &cells, &step, &steps, grouping, drawn)
             });
+            last = Some((line, cells.clone()));
             rows.add(cells, continues);
-            last = Some(line);
         }
-        rows.join_symbols();
+        rows.join_headings(drawn);
         rows
     }
 
@@ -142,16 +233,35 @@ impl Rows {
         for part in line.parts.iter().flat_map(|part| self.split(part)) {
             let (first, count) = self.columns_of(&part);
             let Some(cell) = cells.get_mut(first) else { continue };
+            let led = part.text.contains("....").then(|| without_leaders(&part.text));
+            let text = led.as_deref().unwrap_or(&part.text).trim();
+            if text.is_empty() {
+                continue;
+            }
             cell.bold = part.bold && (cell.bold || cell.text.is_empty());
-            append_line(&mut cell.text, part.text.trim());
+            if symbols::follows(text) || cell.text == "(" && text.starts_with(|ch: char| ch.is_ascii_digit()) {
+                cell.text.push_str(text);
+            } else {
+                append_line(&mut cell.text, text);
+            }
             cell.span = cell.span.max(count);
             cell.bbox = joined_boxes(cell.bbox, Some([part.x0, line.bbox[1], part.x1, line.bbox[3]]));
         }
         cells
     }
 
-    fn continues(&self, line: &Line, cells: &[Content], step: f32, steps: &Steps, grouping: Grouping) -> bool {
+    fn continues(
+        &self,
+        line: &Line,
+        cells: &[Content],
+        step: &Step<'_>,
+        steps: &Steps,
+        grouping: Grouping,
+        drawn: Drawn<'_>,
+    ) -> bool {
         let Some(row) = self.rows.last() else { return false };
+        let above_line = step.above;
+        let step = step.length;
         if step < SAME_ROW * line.size {
             return true;
         }
@@ -161,8 +271,10 @@ impl Rows {
         // What spans columns heads a group of rows, or columns.
         let spans = pairs().any(|(a, b)| (a.span > 1) != (b.span > 1) && a.span > 0 && b.span > 0);
         match grouping {
-            Grouping::ByRules => return !both_numbers,
-            Grouping::ByLines { head: Some(y) } if line.base < y => return !both_numbers && !spans,
+            Grouping::ByRules => return !both_numbers && !self.heads_section(row, above_line, cells),
+            Grouping::ByLines { head: Some(y) } if line.base < y => {
+                return !both_numbers && !spans && self.groups(row, cells, drawn).is_none();
+            }
             Grouping::ByLines { .. } => {}
         }
         if both_numbers || spans || step > MAX_LEADING * line.size {
@@ -181,12 +293,20 @@ impl Rows {
         let first = cells.first().filter(|cell| !cell.text.is_empty());
         match (first, row.first()) {
             (Some(first), Some(start)) if !start.text.is_empty() => {
-                if goes_on(start, first) {
+                if goes_on(start, first) && stands_below(start, first, line.size) {
                     return true;
                 }
-                steps.spaced
-                    && tight
-                    && (below < above || (above == 1 && below == 1 && self.columns > 1 && !start.text.ends_with(':')))
+                // Lines of a text over several columns, or of a label.
+                let alone = above == 1 && below == 1 && self.columns > 1;
+                let note = alone && start.span > 1 && first.span > 1 && begin_together(start, first, line.size);
+                if note && tight && self.is_set_in(first) {
+                    return true;
+                }
+                let wrapped = alone
+                    && !start.text.ends_with(':')
+                    && !self.has_room(above_line, cells)
+                    && !self.is_deeper(above_line, cells);
+                steps.spaced && tight && (below < above || note || wrapped)
             }
             (Some(_), _) => steps.spaced && tight && below < above,
             _ => {
@@ -197,81 +317,69 @@ impl Rows {
                     .all(|cell| !cell.is_number());
                 let under_text = pairs().all(|(a, b)| b.text.is_empty() || !a.text.is_empty());
                 let lower = pairs().all(|(a, b)| b.text.is_empty() || goes_on(a, b));
-                texts && tight && (steps.spaced || lower || (under_text && below == 1 && self.columns > 1))
+                let partly = pairs().any(|(a, b)| !b.text.is_empty() && goes_on(a, b));
+                let rest = under_text && self.columns > 1 && (below == 1 || partly);
+                texts && tight && (steps.spaced || lower || rest)
             }
         }
+    }
+
+    /// Whether the row so far is a label alone that heads the rows below: the first word of the next line
+    /// had room beside it.
+    fn heads_section(&self, row: &[Content], above: &[Content], cells: &[Content]) -> bool {
+        let alone = row.iter().skip(1).all(|cell| cell.text.is_empty());
+        let upper = |cell: &Content| cell.text.starts_with(|ch: char| ch.is_uppercase() || is_unspaced(ch));
+        alone && cells.first().is_some_and(upper) && (self.has_room(above, cells) || self.is_deeper(above, cells))
+    }
+
+    /// Whether a label is set in under the one above, as far as labels of other rows are.
+    fn is_deeper(&self, above: &[Content], below: &[Content]) -> bool {
+        let left = |cells: &[Content]| cells.first().and_then(|cell| cell.bbox).map(|bbox| bbox[0]);
+        let (Some(above), Some(below)) = (left(above), left(below)) else {
+            return false;
+        };
+        let level = self.indents.iter().any(|x| (x - below).abs() < 0.3 * self.size);
+        below > above + 0.5 * self.size && level
+    }
+
+    /// Whether the first word of a label would have had room on the line above, so that the label begins
+    /// there instead of going on.
+    fn has_room(&self, above: &[Content], below: &[Content]) -> bool {
+        let (Some(above), Some(below)) = (above.first(), below.first()) else {
+            return false;
+        };
+        let (Some(a), Some(b), Some(Some((_, right)))) = (above.bbox, below.bbox, self.extents.first()) else {
+            return false;
+        };
+        let length = below.text.chars().count().max(1);
+        let word = match below.text.chars().next() {
+            Some(ch) if is_unspaced(ch) => 1,
+            _ => below
+                .text
+                .split_whitespace()
+                .next()
+                .map_or(0, |word| word.chars().count()),
+        };
+        let width = (b[2] - b[0]) * word as f32 / length as f32;
+        above.span <= 1 && a[2] + width + WORD_SPACE * self.size < *right
+    }
+
+    /// Whether a text begins to the right of where the first column does.
+    fn is_set_in(&self, cell: &Content) -> bool {
+        let left = self.extents.first().copied().flatten().map(|(left, _)| left);
+        let begins = cell.bbox.map(|bbox| bbox[0]);
+        left.zip(begins).is_some_and(|(left, x)| x > left + 0.7 * self.size)
     }
 
     fn add(&mut self, cells: Vec<Content>, continues: bool) {
         match self.rows.last_mut() {
             Some(row) if continues => {
                 for (cell, more) in row.iter_mut().zip(cells) {
-                    if more.text.is_empty() {
-                        continue;
-                    }
-                    cell.bold = more.bold && (cell.bold || cell.text.is_empty());
-                    append_line(&mut cell.text, &more.text);
-                    cell.span = cell.span.max(more.span);
-                    cell.bbox = joined_boxes(cell.bbox, more.bbox);
+                    cell.extend(more);
                 }
             }
             _ => self.rows.push(cells),
         }
-    }
-
-    /// Columns of nothing but currency signs go with the column after them, those of percent signs
-    /// and closing brackets with the one before.
-    fn join_symbols(&mut self) {
-        let mut column = 0;
-        while column < self.columns && (2..=MAX_JOINED).contains(&self.columns) {
-            let all = |symbols: &[&str]| {
-                let texts = || {
-                    self.rows
-                        .iter()
-                        .filter_map(|row| row.get(column))
-                        .map(|cell| cell.text.trim())
-                };
-                texts().any(|text| symbols.contains(&text))
-                    && texts().all(|text| matches!(text, "" | "-" | "–" | "—" | "―") || symbols.contains(&text))
-            };
-            let before = all(&[
-                "$", "¥", "€", "£", "₹", "US$", "R$", "Rs", "Rs.", "RM", "(", "±", "~", "<", ">",
-            ]);
-            let after = all(&["%", ")", ")%", "*", "**", "***", "†"]);
-            if before && column + 1 < self.columns {
-                self.join(column, " ");
-            } else if after && column > 0 {
-                self.join(column - 1, "");
-            } else {
-                column += 1;
-            }
-        }
-    }
-
-    /// Joins a column with the next.
-    fn join(&mut self, column: usize, with: &str) {
-        for row in &mut self.rows {
-            if column + 1 >= row.len() {
-                continue;
-            }
-            let next = row.remove(column + 1);
-            if let Some(cell) = row.get_mut(column) {
-                if !cell.text.is_empty() && !next.text.is_empty() {
-                    cell.text.push_str(with);
-                }
-                cell.text.push_str(&next.text);
-                cell.span = cell.span.max(next.span).min(1).max(cell.span.saturating_sub(1));
-                cell.bold |= next.bold;
-                cell.bbox = joined_boxes(cell.bbox, next.bbox);
-            }
-            for cell in row.iter_mut().take(column) {
-                cell.span = cell.span.min(self.columns);
-            }
-        }
-        if column < self.separators.len() {
-            self.separators.remove(column);
-        }
-        self.columns -= 1;
     }
 
     /// Splits a part at the wide spaces that stand where columns end.
@@ -297,161 +405,23 @@ impl Rows {
         out
     }
 
-    /// Justified text has gaps too. What tells it from a table is that its pieces go on in the middle
-    /// of a sentence, in the first column as well as in the others.
-    pub(super) fn is_prose(&self) -> bool {
-        let share = |first: bool| {
-            let mut counts = (0usize, 0usize);
-            for row in &self.rows {
-                for (column, cell) in row.iter().enumerate() {
-                    if (column == 0) == first && cell.text.chars().any(char::is_alphabetic) {
-                        counts.0 += usize::from(cell.text.starts_with(char::is_lowercase));
-                        counts.1 += 1;
-                    }
-                }
-            }
-            counts
-        };
-        let ((low_first, first), (low_others, others)) = (share(true), share(false));
-        low_first * 3 > first && low_others * 2 > others
-    }
-
-    /// Whether the first of two columns holds nothing but the markers of a list's items, or counts up
-    /// beside sentences.
-    pub(super) fn is_list(&self) -> bool {
-        if self.columns != 2 {
-            return false;
-        }
-        let first: Vec<&str> = self
-            .rows
-            .iter()
-            .filter_map(|row| row.first())
-            .map(|cell| cell.text.trim())
-            .collect();
-        let mut markers = first.iter().filter(|text| !text.is_empty());
-        if markers.clone().all(|text| is_marker(text)) {
-            return markers.next().is_some();
-        }
-        let numbers: Vec<u32> = markers.filter_map(|text| text.parse().ok()).collect();
-        let counts_up = numbers.len() == first.len()
-            && numbers
-                .windows(2)
-                .all(|pair| matches!(pair, [a, b] if a.checked_add(1) == Some(*b)));
-        let second = self.rows.iter().filter_map(|row| row.get(1));
-        let words: usize = second.map(|cell| cell.text.split_whitespace().count()).sum();
-        counts_up && words > 5 * self.rows.len()
-    }
-
-    /// Whether the rows list the numbers of pages, which only grow, after titles.
-    pub(super) fn is_contents(&self) -> bool {
-        let last: Vec<u32> = self
-            .rows
-            .iter()
-            .filter_map(|row| row.last())
-            .filter_map(|cell| cell.text.trim().parse().ok())
-            .collect();
-        let grows = last
-            .windows(2)
-            .all(|pair| matches!(pair, [a, b] if a <= b && b - a < 400));
-        let first = self.rows.iter().filter_map(|row| row.first());
-        // Sections are numbered `1`, `1.2`, or their titles stand alone before the page.
-        let numbered = first
-            .clone()
-            .filter(|cell| cell.text.starts_with(|ch: char| ch.is_ascii_digit()))
-            .count();
-        let titles = first
-            .filter(|cell| cell.text.chars().filter(|ch| ch.is_alphabetic()).count() > 3)
-            .count();
-        let shape = match self.columns {
-            2 => titles == self.rows.len() && numbered * 2 > self.rows.len(),
-            3 => numbered * 10 >= self.rows.len() * 9,
-            _ => false,
-        };
-        self.rows.len() >= 3 && last.len() == self.rows.len() && grows && shape
-    }
-
-    /// Whether the cells are fields of a form, each with its label.
-    pub(super) fn is_form(&self) -> bool {
-        let cells = || self.rows.iter().flatten().filter(|cell| !cell.text.is_empty());
-        let labelled = cells().filter(|cell| cell.text.trim_end().contains(": ")).count();
-        labelled >= 3 && labelled * 3 > cells().count()
-    }
-
-    /// Whether there is enough in the cells, and not too much, for a table.
-    pub(super) fn is_plausible(&self, mean_cell: usize) -> bool {
-        let cells = || self.rows.iter().flatten().filter(|cell| !cell.text.is_empty());
-        let filled = cells().count();
-        let chars: usize = cells().map(|cell| cell.text.chars().count()).sum();
-        let alphanumeric = cells()
-            .flat_map(|cell| cell.text.chars())
-            .filter(|ch| ch.is_alphanumeric())
-            .count();
-        let wide = self.wide_rows();
-        let total = self.rows.len() * self.columns;
-        wide >= 2 && filled * 5 >= total * 2 && alphanumeric >= filled && chars <= mean_cell * filled
-    }
-
-    /// Rows with text in several columns.
-    pub(super) fn wide_rows(&self) -> usize {
-        let filled = |row: &&Vec<Content>| row.iter().filter(|cell| !cell.text.is_empty()).count() > 1;
-        self.rows.iter().filter(filled).count()
-    }
-
     pub(super) fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// The columns each text of the first row stands over, `(first, end)`, when it heads groups of the
-    /// columns whose own headings stand in the second.
-    fn heading_groups(&self) -> Option<Vec<(usize, usize)>> {
-        let [first, second, rest @ ..] = self.rows.as_slice() else {
-            return None;
-        };
-        let filled = |row: &[Content], column: usize| row.get(column).is_some_and(|cell| !cell.text.is_empty());
-        let starts: Vec<usize> = (1..self.columns).filter(|&column| filled(first, column)).collect();
-        let under = (1..self.columns).all(|column| filled(second, column));
-        let labels = second
-            .iter()
-            .skip(1)
-            .all(|cell| !cell.text.contains(['.', ',']) || !cell.is_number());
-        let corner = filled(first, 0) != filled(second, 0) || !filled(first, 0);
-        if rest.is_empty() || starts.is_empty() || starts.len() * 2 > self.columns - 1 || !under || !labels || !corner {
-            return None;
-        }
-        let size = (self.columns - 1) / starts.len();
-        let even = size * starts.len() == self.columns - 1
-            && starts
-                .iter()
-                .enumerate()
-                .all(|(group, start)| (start - 1) / size == group);
-        let group = |index: usize, start: usize| {
-            if even {
-                (1 + index * size, 1 + (index + 1) * size)
-            } else {
-                (start, starts.get(index + 1).copied().unwrap_or(self.columns))
-            }
-        };
-        Some(
-            starts
-                .iter()
-                .enumerate()
-                .map(|(index, &start)| group(index, start))
-                .collect(),
-        )
-    }
-
-    pub(super) fn into_table(self, lines: &[Line]) -> Option<Table> {
+    pub(super) fn into_table(mut self, lines: &[Line], drawn: Drawn<'_>) -> Option<Table> {
+        let (cells, heading) = self.take_heading(drawn);
+        self.span_sections();
         let mut table = Table {
-            rows: self.rows.len(),
+            rows: heading + self.rows.len(),
             columns: self.columns,
-            cells: Vec::new(),
+            cells,
             bbox: lines.first()?.bbox,
-            separators: self.separators.clone(),
+            separators: self.separators,
         };
         for line in lines {
             table.bbox = union(table.bbox, line.bbox);
         }
-        let groups = self.heading_groups();
         for (row, contents) in self.rows.into_iter().enumerate() {
             let mut column = 0;
             let mut contents = contents.into_iter().enumerate().peekable();
@@ -465,21 +435,9 @@ impl Rows {
                     contents.next();
                     span += 1;
                 }
-                table.cells.push(Cell {
-                    row,
-                    column: index,
-                    row_span: 1,
-                    column_span: span,
-                    text: content.text,
-                    bold: content.bold,
-                    bbox: content.bbox,
-                    page: 0,
-                });
+                table.cells.push(content.into_cell((heading + row, index), (1, span)));
                 column = index + span;
             }
-        }
-        if let Some(groups) = groups {
-            table.set_heading(&groups);
         }
         Some(table)
     }

@@ -10,10 +10,11 @@ use docmill_model::{Code, Document, Route, RouteReason, WarningCode};
 use docmill_ocr::Ocr;
 use image::{DynamicImage, GrayImage, ImageFormat, Luma};
 
+use super::opened::OpenPdf;
+use super::render;
 use super::testing::{PdfBuilder, outline, show};
-use super::{hayro, render};
 use crate::error::PartitionError;
-use crate::{Input, Recognition, Tools, partition_with};
+use crate::{Input, Tool, Tools, partition_with};
 
 fn ocr() -> &'static Ocr {
     static OCR: OnceLock<Ocr> = OnceLock::new();
@@ -22,7 +23,7 @@ fn ocr() -> &'static Ocr {
 
 fn read_with(
     bytes: Vec<u8>,
-    recognition: Recognition<'_>,
+    recognition: Tool<'_, docmill_ocr::Ocr>,
     threads: usize,
     options: &PartitionOptions,
 ) -> Result<Document, PartitionError> {
@@ -31,7 +32,11 @@ fn read_with(
         filename: None,
         content_type: None,
     };
-    let tools = Tools { recognition, threads };
+    let tools = Tools {
+        recognition,
+        threads,
+        ..Tools::default()
+    };
     partition_with(&input, options, &ParseLimits::default(), &tools, &mut |_| {})
 }
 
@@ -45,13 +50,13 @@ fn english() -> PartitionOptions {
 }
 
 fn read(bytes: Vec<u8>) -> Document {
-    read_with(bytes, Recognition::Ready(ocr()), 2, &english()).unwrap()
+    read_with(bytes, Tool::Ready(ocr()), 2, &english()).unwrap()
 }
 
 /// A page of text as a picture of 200 dots per inch.
 fn picture(content: &str) -> GrayImage {
     let bytes = PdfBuilder::new().page(content, "").build();
-    let pdf = hayro::open(&bytes, None).unwrap().pdf;
+    let pdf = OpenPdf::open(&bytes, None, None).unwrap();
     let gray = render::gray(&pdf, 0, 200.0).unwrap();
     GrayImage::from_raw(gray.width() as u32, gray.height() as u32, gray.pixels().to_vec()).unwrap()
 }
@@ -239,19 +244,44 @@ fn a_ruled_table_of_a_scan_is_a_table() {
 }
 
 #[test]
+fn single_figures_between_the_rules_of_a_scan_are_read() {
+    let mut content = letter();
+    let (xs, ys) = ([40.0, 150.0, 230.0, 310.0, 390.0], [400.0, 376.0, 352.0, 328.0, 304.0]);
+    for y in ys {
+        content += &format!("0.8 w 40 {y} m 390 {y} l S\n");
+    }
+    for x in xs {
+        content += &format!("{x} 400 m {x} 304 l S\n");
+    }
+    for (row, label) in ["Maple", "Copper beech", "Hawthorn", "Juniper"].iter().enumerate() {
+        let y = 384.0 - 24.0 * row as f32;
+        content += &show('F', 10.0, 46.0, y, label);
+        for (column, digit) in [5, 1, 4].iter().enumerate() {
+            content += &show('F', 10.0, 187.0 + 80.0 * column as f32, y, &digit.to_string());
+        }
+    }
+    let document = read(scan(&[picture(&content)]));
+    let table = document.elements.iter().find(|e| e.kind.as_str() == "Table").unwrap();
+    assert_eq!(
+        table.text,
+        "Maple 5 1 4 Copper beech 5 1 4 Hawthorn 5 1 4 Juniper 5 1 4"
+    );
+}
+
+#[test]
 fn only_pages_without_text_are_recognised_and_only_when_asked_for() {
     let scanned = scan(&[picture(&letter())]);
-    let wanted = read_with(scanned.clone(), Recognition::OnRequest, 1, &english());
-    assert_eq!(wanted, Err(PartitionError::OcrNeeded));
+    let wanted = read_with(scanned.clone(), Tool::OnRequest, 1, &english());
+    assert_eq!(wanted, Err(PartitionError::ToolsNeeded));
     assert_eq!(outline(&read(scanned.clone())), LETTER);
 
     let fast = PartitionOptions {
         strategy: Strategy::Fast,
         ..english()
     };
-    let document = read_with(scanned.clone(), Recognition::OnRequest, 1, &fast).unwrap();
+    let document = read_with(scanned.clone(), Tool::OnRequest, 1, &fast).unwrap();
     assert_eq!(document.warnings[0].code, WarningCode::OcrNotDone);
-    let document = read_with(scanned, Recognition::Absent("it is not installed"), 1, &english()).unwrap();
+    let document = read_with(scanned, Tool::Absent("it is not installed"), 1, &english()).unwrap();
     assert!(
         document.warnings[0]
             .message
@@ -259,7 +289,7 @@ fn only_pages_without_text_are_recognised_and_only_when_asked_for() {
     );
 
     let born_digital = PdfBuilder::new().page(&letter(), "").build().to_vec();
-    let document = read_with(born_digital.clone(), Recognition::OnRequest, 1, &english()).unwrap();
+    let document = read_with(born_digital.clone(), Tool::OnRequest, 1, &english()).unwrap();
     assert_eq!(
         (outline(&document).as_slice(), document.routes[0].route),
         (LETTER.as_slice(), Route::Fast)
@@ -268,7 +298,7 @@ fn only_pages_without_text_are_recognised_and_only_when_asked_for() {
         strategy: Strategy::OcrOnly,
         ..english()
     };
-    let document = read_with(born_digital, Recognition::Ready(ocr()), 1, &all).unwrap();
+    let document = read_with(born_digital, Tool::Ready(ocr()), 1, &all).unwrap();
     assert_eq!(
         (outline(&document).as_slice(), document.routes[0].route),
         (LETTER.as_slice(), Route::OcrOnly)
@@ -281,7 +311,7 @@ fn several_pages_give_the_same_with_any_number_of_threads() {
     let pages = ["The first page", "The second page", "The third page", "The fourth page"].map(line);
     let bytes = scan(&pages);
     let elements = |threads| {
-        let document = read_with(bytes.clone(), Recognition::Ready(ocr()), threads, &english()).unwrap();
+        let document = read_with(bytes.clone(), Tool::Ready(ocr()), threads, &english()).unwrap();
         document.elements
     };
     let alone = elements(1);
@@ -300,7 +330,7 @@ fn languages_that_are_not_installed_are_named() {
         ..english()
     };
     let bytes = encoded(picture(&letter()), ImageFormat::Png);
-    let document = read_with(bytes, Recognition::Ready(ocr()), 1, &options).unwrap();
+    let document = read_with(bytes, Tool::Ready(ocr()), 1, &options).unwrap();
     assert_eq!(document.warnings[0].code, WarningCode::OcrNotDone);
     assert!(
         document.warnings[0]
@@ -316,7 +346,7 @@ fn elements_of_the_types_named_carry_their_picture() {
         ..english()
     };
     let bytes = PdfBuilder::new().page(&letter(), "").build().to_vec();
-    let document = read_with(bytes, Recognition::OnRequest, 1, &options).unwrap();
+    let document = read_with(bytes, Tool::OnRequest, 1, &options).unwrap();
     use base64::Engine;
     let base64 = document.elements[0].metadata.image_base64.as_deref().unwrap();
     let jpeg = base64::engine::general_purpose::STANDARD.decode(base64).unwrap();
@@ -394,7 +424,7 @@ fn a_picture_that_claims_to_be_huge_is_refused_by_its_header() {
     // The header's check sum.
     let crc = crc32(&png[12..29]);
     png[29..33].copy_from_slice(&crc.to_be_bytes());
-    let error = read_with(png, Recognition::Ready(ocr()), 1, &english()).unwrap_err();
+    let error = read_with(png, Tool::Ready(ocr()), 1, &english()).unwrap_err();
     assert_eq!(error.code(), Code::FileLimitExceeded);
     assert!(error.to_string().contains("max_image_pixels"), "{error}");
 }
@@ -412,7 +442,7 @@ fn crc32(bytes: &[u8]) -> u32 {
 fn broken_pictures_give_an_error_that_says_so() {
     let whole = encoded(picture(&letter()), ImageFormat::Png);
     for cut in [9, 20, 60, whole.len() / 2] {
-        let error = read_with(whole[..cut].to_vec(), Recognition::Ready(ocr()), 1, &english()).unwrap_err();
+        let error = read_with(whole[..cut].to_vec(), Tool::Ready(ocr()), 1, &english()).unwrap_err();
         assert_eq!(error.code(), Code::FileCorrupt, "{cut}: {error}");
     }
     for start in [
@@ -424,7 +454,7 @@ fn broken_pictures_give_an_error_that_says_so() {
     ] {
         let mut bytes = start.to_vec();
         bytes.extend([0x11; 64]);
-        let error = read_with(bytes, Recognition::Ready(ocr()), 1, &english()).unwrap_err();
+        let error = read_with(bytes, Tool::Ready(ocr()), 1, &english()).unwrap_err();
         assert_eq!(error.code(), Code::FileCorrupt, "{start:?}: {error}");
     }
 }

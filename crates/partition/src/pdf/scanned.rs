@@ -1,13 +1,12 @@
 //! A PDF whose pages are recognised where their text layer does not do.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
+use docmill_model::RouteReason;
 use docmill_model::settings::Strategy;
-use hayro_syntax::Pdf;
 
-use super::ahead::Pages;
 use super::engine::{Font, OutlineEntry, PageContent, PageSource, Unreadable};
+use super::opened::{FileSource, OpenPdf};
 use super::recognise::{Need, Raster, Rasters, Readers, need};
 use super::render;
 use super::scan::{self, ScanFonts};
@@ -18,9 +17,9 @@ const LEAST_DPI: f32 = 150.0;
 /// Pages read ahead while looking for more that need recognition.
 const LOOK_AHEAD: usize = 32;
 
-pub(super) struct ScannedPdf<'p> {
-    pdf: &'p Pdf,
-    inner: Pages<'p>,
+pub(super) struct ScannedPdf<'p, 't> {
+    pdf: &'p OpenPdf<'t>,
+    inner: FileSource<'p, 't>,
     strategy: Strategy,
     readers: Readers,
     fonts: ScanFonts,
@@ -30,25 +29,24 @@ pub(super) struct ScannedPdf<'p> {
 }
 
 /// Pages to recognise and their resolutions.
-struct PdfRasters<'p> {
-    pdf: &'p Pdf,
+struct PdfRasters<'p, 't> {
+    pdf: &'p OpenPdf<'t>,
     dpi: BTreeMap<usize, f32>,
 }
 
-impl Rasters for PdfRasters<'_> {
+impl Rasters for PdfRasters<'_, '_> {
     fn raster(&self, index: usize) -> Result<Raster, String> {
         let dpi = self.dpi.get(&index).copied().unwrap_or(DPI);
-        let size = self.pdf.pages().get(index).map(|page| page.render_dimensions());
-        let dpi = render::possible_dpi(size.unwrap_or_default(), dpi);
+        let dpi = render::possible_dpi(self.pdf.page_size(index).unwrap_or_default(), dpi);
         let gray = render::gray(self.pdf, index, dpi).ok_or("the page cannot be drawn")?;
         Ok((gray, dpi))
     }
 }
 
-impl<'p> ScannedPdf<'p> {
+impl<'p, 't> ScannedPdf<'p, 't> {
     /// `threads` may read pages at the same time.
-    pub(super) fn new(pdf: &'p Arc<Pdf>, strategy: Strategy, readers: Readers, threads: usize) -> Self {
-        let mut inner = Pages::new(pdf, threads);
+    pub(super) fn new(pdf: &'p OpenPdf<'t>, strategy: Strategy, readers: Readers, threads: usize) -> Self {
+        let mut inner = pdf.source(threads);
         let fonts = ScanFonts {
             regular: 0,
             bold: inner.add_font(Font {
@@ -87,7 +85,9 @@ impl<'p> ScannedPdf<'p> {
                 }
             };
             let (need, reason) = need(&content, self.strategy);
-            content.reason = reason;
+            if content.reason != RouteReason::SecondEngine || need != Need::Nothing {
+                content.reason = reason;
+            }
             let absent = if need == Need::Nothing {
                 None
             } else {
@@ -158,7 +158,7 @@ fn dpi(content: &PageContent) -> f32 {
     }
 }
 
-impl PageSource for ScannedPdf<'_> {
+impl PageSource for ScannedPdf<'_, '_> {
     fn page_count(&self) -> usize {
         self.inner.page_count()
     }

@@ -9,11 +9,17 @@ use std::rc::Rc;
 
 use hayro_interpret::hayro_syntax::Pdf;
 use hayro_interpret::hayro_syntax::object::dict::keys::{
-    A, ACTUAL_TEXT, ALT, K, KIDS, MCID, NUMS, P, PARENT_TREE, PG, ROLE_MAP, S, STRUCT_PARENTS, STRUCT_TREE_ROOT,
+    A, ACTUAL_TEXT, ALT, K, KIDS, NUMS, P, PARENT_TREE, ROLE_MAP, S, STRUCT_PARENTS, STRUCT_TREE_ROOT,
 };
 use hayro_interpret::hayro_syntax::object::{Array, Dict, MaybeRef, Name, ObjRef, Object, ObjectIdentifier};
 use hayro_interpret::hayro_syntax::page::Page;
 use hayro_interpret::hayro_syntax::xref::XRef;
+
+mod order;
+mod walk;
+
+use order::TreeOrder;
+use walk::walk;
 
 use super::device::marks::{Words, words_of};
 use super::engine::{Tag, TagKind, TaggedCell};
@@ -57,6 +63,7 @@ pub(super) struct Structure<'a> {
     described: HashMap<u32, Rc<str>>,
     /// What cells, rows and groups of rows stand in, by object number.
     parents: HashMap<u32, u32>,
+    order: TreeOrder<'a>,
 }
 
 /// The rows of a table by object number.
@@ -64,14 +71,6 @@ pub(super) struct Structure<'a> {
 struct Rows {
     list: Vec<u32>,
     places: HashMap<u32, usize>,
-}
-
-/// An element on the way down the tree.
-#[derive(Clone, Copy)]
-struct Context {
-    page: Option<u32>,
-    tag: Tag,
-    depth: usize,
 }
 
 impl<'a> Structure<'a> {
@@ -91,6 +90,7 @@ impl<'a> Structure<'a> {
             actual: HashMap::new(),
             described: HashMap::new(),
             parents: HashMap::new(),
+            order: TreeOrder::new(xref),
         };
         let Some(parents) = root.get::<Dict<'a>>(PARENT_TREE) else {
             structure.walked = walk(&root, &structure.roles);
@@ -178,6 +178,11 @@ impl<'a> Structure<'a> {
                 }
             }
             tags.push(last.1);
+        }
+        let number = page.raw().obj_id().map_or(0, |id| id.obj_number);
+        let owners: Vec<Option<u32>> = elements.raw_iter().take(MAX_PIECES).map(owner).collect();
+        for (tag, place) in tags.iter_mut().zip(self.order.places(&owners, number)) {
+            tag.order = place;
         }
         (tags, words)
     }
@@ -354,62 +359,10 @@ impl<'a> Structure<'a> {
     }
 }
 
-/// Collects the tags of all marked content from the tree itself.
-fn walk<'a>(root: &Dict<'a>, roles: &Dict<'a>) -> HashMap<u32, Vec<Tag>> {
-    let mut found: HashMap<u32, Vec<Tag>> = HashMap::new();
-    let mut add = |context: Context, mcid: f64| {
-        if let (Some(page), true) = (context.page, (0.0..MAX_PIECES as f64).contains(&mcid)) {
-            let tags = found.entry(page).or_default();
-            let index = mcid as usize;
-            // Identifiers count up; a gap larger than what came before is an error.
-            if index >= tags.len() && index <= 2 * tags.len() + 1000 {
-                tags.resize(index + 1, Tag::default());
-            }
-            if let Some(slot) = tags.get_mut(index) {
-                *slot = context.tag;
-            }
-        }
-    };
-    let start = Context {
-        page: None,
-        tag: Tag::default(),
-        depth: 0,
-    };
-    let (mut visited, mut elements) = (0, 0);
-    let mut todo: Vec<(Object<'a>, Context)> = kids(root).into_iter().map(|kid| (kid, start)).collect();
-    while let Some((object, context)) = todo.pop() {
-        visited += 1;
-        if visited > MAX_ENTRIES || context.depth > MAX_DEPTH {
-            continue;
-        }
-        match object {
-            Object::Number(number) => add(context, number.as_f64()),
-            Object::Dict(dict) => {
-                let page = dict.get_ref(PG).map(|page| page.obj_number).or(context.page);
-                if let Some(mcid) = dict.get::<f32>(MCID) {
-                    add(Context { page, ..context }, f64::from(mcid));
-                    continue;
-                }
-                let Some(name) = dict.get::<Name<'a>>(S) else { continue };
-                elements += 1;
-                let below = Context {
-                    page,
-                    tag: child_tag(&role(name, roles), context.tag, elements),
-                    depth: context.depth + 1,
-                };
-                todo.extend(kids(&dict).into_iter().rev().map(|kid| (kid, below)));
-            }
-            _ => {}
-        }
-    }
-    found
-}
-
-fn kids<'a>(dict: &Dict<'a>) -> Vec<Object<'a>> {
-    match dict.get::<Object<'a>>(K) {
-        Some(Object::Array(array)) => array.iter::<Object<'a>>().take(MAX_PIECES).collect(),
-        Some(object) => vec![object],
-        None => Vec::new(),
+fn owner(entry: MaybeRef<Object<'_>>) -> Option<u32> {
+    match entry {
+        MaybeRef::Ref(reference) => Some(reference.obj_number),
+        MaybeRef::NotRef(_) => None,
     }
 }
 
@@ -485,7 +438,15 @@ fn child_tag(name: &str, parent: Tag, element: u32) -> Tag {
         Some(TagKind::ListItem | TagKind::Note) if parent.kind == TagKind::Cell => parent,
         // Label and body of an item are one.
         Some(TagKind::ListItem) if name != "LI" && parent.kind == TagKind::ListItem => parent,
-        Some(kind) => Tag { kind, element },
+        Some(kind) => Tag {
+            kind,
+            element,
+            order: 0,
+        },
+        None if parent.kind == TagKind::None => Tag {
+            kind: TagKind::Other,
+            ..parent
+        },
         None => parent,
     }
 }

@@ -71,65 +71,6 @@ impl Table {
         self.columns = at(&columns, self.columns);
     }
 
-    /// Makes the texts of the first row span groups of columns, `(first, end)`, and the corner both rows
-    /// of the heading.
-    pub(super) fn set_heading(&mut self, groups: &[(usize, usize)]) {
-        let text = |cells: &[Cell], row: usize, from: usize, to: usize| {
-            let mut found = cells
-                .iter()
-                .filter(|c| c.row == row && (from..to).contains(&c.column) && !c.text.is_empty());
-            found.next().map_or((String::new(), false, None), |cell| {
-                (cell.text.clone(), cell.bold, cell.bbox)
-            })
-        };
-        let (mut corner, mut bold, mut bbox) = text(&self.cells, 0, 0, 1);
-        if corner.is_empty() {
-            (corner, bold, bbox) = text(&self.cells, 1, 0, 1);
-        }
-        let mut head = vec![Cell {
-            row: 0,
-            column: 0,
-            row_span: 2,
-            column_span: 1,
-            text: corner,
-            bold,
-            bbox,
-            page: 0,
-        }];
-        for &(from, to) in groups {
-            let (text, bold, bbox) = text(&self.cells, 0, from, to);
-            head.push(Cell {
-                row: 0,
-                column: from,
-                row_span: 1,
-                column_span: to - from,
-                text,
-                bold,
-                bbox,
-                page: 0,
-            });
-        }
-        let covered = |column: usize| groups.iter().any(|(from, to)| (*from..*to).contains(&column));
-        let empty = (1..self.columns).filter(|&column| !covered(column));
-        head.extend(empty.map(|column| Cell {
-            row: 0,
-            column,
-            row_span: 1,
-            column_span: 1,
-            text: String::new(),
-            bold: false,
-            bbox: None,
-            page: 0,
-        }));
-        head.sort_by_key(|cell| cell.column);
-        let rest = std::mem::take(&mut self.cells);
-        self.cells = head;
-        self.cells.extend(
-            rest.into_iter()
-                .filter(|cell| cell.row > 1 || (cell.row == 1 && cell.column > 0)),
-        );
-    }
-
     /// Adds the rows of a table that continues this one, `pages` pages later. A heading that is repeated is left out, and a
     /// row that was broken is made one.
     pub(super) fn append(&mut self, mut more: Self, pages: usize) {
@@ -179,6 +120,15 @@ impl Table {
             self.cells.push(cell);
         }
         self.rows += more.rows - skip;
+    }
+
+    /// Whether the first rows have the same texts, as a heading that is repeated.
+    pub(super) fn begins_like(&self, other: &Self) -> bool {
+        let first = |table: &Self| -> Vec<(usize, String)> {
+            let cells = table.cells.iter().take_while(|cell| cell.row == 0);
+            cells.map(|cell| (cell.column, cell.text.clone())).collect()
+        };
+        first(self) == first(other)
     }
 
     /// The cell texts, joined by spaces in reading order.

@@ -1,5 +1,6 @@
 //! Small PDF files and made-up characters for tests.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use docmill_model::Document;
@@ -112,6 +113,16 @@ impl PdfBuilder {
         );
         Arc::new(out)
     }
+}
+
+/// A library of a Python package that `scripts/setup` installs, by its folder and the start of its name.
+pub(super) fn installed(folder: &str, name: &str) -> PathBuf {
+    let lib = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.venv/lib");
+    let entries = |path: &Path| std::fs::read_dir(path).into_iter().flatten().filter_map(Result::ok);
+    let found = entries(&lib)
+        .flat_map(|python| entries(&python.path().join("site-packages").join(folder)))
+        .find(|file| file.file_name().to_string_lossy().starts_with(name));
+    found.expect("a library of the tests: run scripts/setup").path()
 }
 
 /// Content that shows `text` with its baseline starting at `(x, y)`, y pointing up.

@@ -43,6 +43,19 @@ fn simple() -> Arc<Vec<u8>> {
 }
 
 #[test]
+fn a_file_of_several_pages_without_text_says_so() {
+    let input = crate::Input {
+        bytes: PdfBuilder::new().page("", "").page("", "").build(),
+        filename: None,
+        content_type: None,
+    };
+    let limits = docmill_model::limits::ParseLimits::default();
+    let document = crate::partition(&input, &PartitionOptions::default(), &limits, &mut |_| {}).unwrap();
+    let codes: Vec<WarningCode> = document.warnings.iter().map(|warning| warning.code).collect();
+    assert_eq!((document.elements.len(), codes), (0, vec![WarningCode::NoElements]));
+}
+
+#[test]
 fn headings_paragraphs_and_lists_are_told_apart() {
     let document = partition(&simple(), &PartitionOptions::default()).unwrap();
     let found = outline(&document);
@@ -386,7 +399,7 @@ proptest! {
         let mut found = Vec::new();
         for direction in [Direction::East, Direction::South, Direction::West, Direction::North, Direction::Oblique] {
             let mut segments = segments(&content, &[], direction);
-            for table in ruled_tables(&content.rules, &mut segments) {
+            for table in ruled_tables(&content.rules, &mut segments, &mut Vec::new()) {
                 found.extend(table.text().chars().filter(|ch| *ch != ' ').collect::<Vec<_>>());
             }
             for region in read_order(segments) {

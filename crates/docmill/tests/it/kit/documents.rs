@@ -18,6 +18,27 @@ pub(crate) fn pdf(lines: &[&str]) -> Vec<u8> {
     pdf_of(&pages)
 }
 
+/// A PDF of one page whose text is encoded with a byte too many.
+pub(crate) fn spoilt_pdf(line: &str) -> Vec<u8> {
+    let mut data: Vec<u8> = line_of(line)
+        .bytes()
+        .flat_map(|byte| format!("{byte:02x}").into_bytes())
+        .collect();
+    data.insert(data.len() - 3, 0xFF);
+    let mut file = format!(
+        "%PDF-1.4\n1 0 obj\n<< /Type /Catalog /Pages 2 0 R >>\nendobj\n\
+         2 0 obj\n<< /Type /Pages /Count 1 /Kids [3 0 R] >>\nendobj\n\
+         3 0 obj\n<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 4 0 R \
+         /Resources << /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >> >>\nendobj\n\
+         4 0 obj\n<< /Filter /ASCIIHexDecode /Length {} >>\nstream\n",
+        data.len()
+    )
+    .into_bytes();
+    file.extend(data);
+    file.extend(b"\nendstream\nendobj\ntrailer\n<< /Root 1 0 R >>\n%%EOF\n");
+    file
+}
+
 /// What writes a line on a page.
 pub(crate) fn line_of(line: &str) -> String {
     let escaped = line.replace('\\', "\\\\").replace('(', "\\(").replace(')', "\\)");

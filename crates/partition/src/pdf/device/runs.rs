@@ -81,7 +81,7 @@ impl Measure {
 }
 
 /// The quarter of the circle a unit vector points to, if it does within some 6 degrees.
-pub(super) fn direction(x: f64, y: f64) -> Direction {
+pub(in super::super) fn direction(x: f64, y: f64) -> Direction {
     const NEARLY_ONE: f64 = 0.994;
     if x > NEARLY_ONE {
         Direction::East

@@ -4,9 +4,11 @@ use std::io::Cursor;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use docmill_heif::Library;
 use docmill_model::limits::ParseLimits;
-use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
+use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits, RgbImage};
 
+use crate::context::Tool;
 use crate::error::PartitionError;
 use crate::filetype::FileType;
 
@@ -14,11 +16,18 @@ use crate::filetype::FileType;
 const BYTES_PER_PIXEL: u64 = 16;
 
 /// The pictures of a file.
-pub(in crate::pdf) struct Frames {
+pub(in crate::pdf) struct Frames<'t> {
     bytes: Arc<Vec<u8>>,
-    format: ImageFormat,
+    decoder: Decoder<'t>,
     max_pixels: u64,
     frames: Vec<Frame>,
+}
+
+/// What decodes them.
+#[derive(Clone, Copy)]
+enum Decoder<'t> {
+    Own(ImageFormat),
+    Heif(&'t Library),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,48 +38,56 @@ struct Frame {
     height: u32,
 }
 
-impl Frames {
-    /// Reads the headers.
+impl<'t> Frames<'t> {
+    /// Reads the headers. `heif` is the decoder of HEIC.
     pub(in crate::pdf) fn open(
         bytes: &Arc<Vec<u8>>,
         file_type: FileType,
         limits: &ParseLimits,
+        heif: Option<Tool<'t, Library>>,
     ) -> Result<Self, PartitionError> {
-        let format = match file_type {
-            FileType::Bmp => ImageFormat::Bmp,
-            FileType::Gif => ImageFormat::Gif,
-            FileType::Jpeg => ImageFormat::Jpeg,
-            FileType::Tiff => ImageFormat::Tiff,
-            FileType::Webp => ImageFormat::WebP,
-            _ => ImageFormat::Png,
-        };
         let mut frames = Self {
             bytes: bytes.clone(),
-            format,
+            decoder: decoder(file_type, heif)?,
             max_pixels: limits.max_image_pixels,
             frames: Vec::new(),
         };
-        let directories = if format == ImageFormat::Tiff {
-            tiff_directories(bytes, limits.max_pages as usize + 1)
-        } else {
-            vec![None]
-        };
-        for directory in directories {
-            let (width, height) = frames.header(directory, file_type)?;
-            if u64::from(width) * u64::from(height) > frames.max_pixels {
-                return Err(PartitionError::limit(
-                    "max_image_pixels",
-                    frames.max_pixels,
-                    "pixels in a picture",
-                ));
+        let most = limits.max_pages as usize + 1;
+        match frames.decoder {
+            Decoder::Own(format) => {
+                let directories = match format {
+                    ImageFormat::Tiff => tiff_directories(bytes, most),
+                    _ => vec![None],
+                };
+                for directory in directories {
+                    let size = frames.header(format, directory, file_type)?;
+                    frames.add(directory, size)?;
+                }
             }
-            frames.frames.push(Frame {
-                directory,
-                width,
-                height,
-            });
+            Decoder::Heif(library) => {
+                let sizes = library.sizes(bytes, most);
+                for size in sizes.map_err(|reason| PartitionError::corrupt(file_type.name(), reason))? {
+                    frames.add(None, size)?;
+                }
+            }
         }
         Ok(frames)
+    }
+
+    fn add(&mut self, directory: Option<u64>, (width, height): (u32, u32)) -> Result<(), PartitionError> {
+        if u64::from(width) * u64::from(height) > self.max_pixels {
+            return Err(PartitionError::limit(
+                "max_image_pixels",
+                self.max_pixels,
+                "pixels in a picture",
+            ));
+        }
+        self.frames.push(Frame {
+            directory,
+            width,
+            height,
+        });
+        Ok(())
     }
 
     pub(in crate::pdf) fn len(&self) -> usize {
@@ -82,11 +99,16 @@ impl Frames {
         self.frames.get(index).map(|frame| (frame.width, frame.height))
     }
 
-    fn header(&self, directory: Option<u64>, file_type: FileType) -> Result<(u32, u32), PartitionError> {
+    fn header(
+        &self,
+        format: ImageFormat,
+        directory: Option<u64>,
+        file_type: FileType,
+    ) -> Result<(u32, u32), PartitionError> {
         let corrupt = |reason: &dyn std::fmt::Display| PartitionError::corrupt(file_type.name(), reason);
         let read = catch_unwind(AssertUnwindSafe(|| {
             let bytes = self.with_directory(directory);
-            let mut decoder = self.decoder(bytes.as_deref().unwrap_or(&self.bytes))?;
+            let mut decoder = self.reader(format, bytes.as_deref().unwrap_or(&self.bytes))?;
             let orientation = decoder.orientation()?;
             let (width, height) = decoder.dimensions();
             let swaps = matches!(
@@ -109,9 +131,17 @@ impl Frames {
     /// The pixels of a picture, turned as its metadata says; or why there are none, for people.
     pub(in crate::pdf) fn decode(&self, index: usize) -> Result<DynamicImage, String> {
         let frame = self.frames.get(index).ok_or("there is no such picture")?;
+        let format = match self.decoder {
+            Decoder::Own(format) => format,
+            Decoder::Heif(library) => {
+                let picture = library.decode(&self.bytes, index)?;
+                let image = RgbImage::from_raw(picture.width, picture.height, picture.rgb);
+                return image.map(Into::into).ok_or_else(|| "its pixels make no sense".into());
+            }
+        };
         let decoded = catch_unwind(AssertUnwindSafe(|| {
             let bytes = self.with_directory(frame.directory);
-            let mut decoder = self.decoder(bytes.as_deref().unwrap_or(&self.bytes))?;
+            let mut decoder = self.reader(format, bytes.as_deref().unwrap_or(&self.bytes))?;
             let orientation = decoder.orientation()?;
             let mut image = DynamicImage::from_decoder(decoder)?;
             image.apply_orientation(orientation);
@@ -124,8 +154,8 @@ impl Frames {
         }
     }
 
-    fn decoder<'b>(&self, bytes: &'b [u8]) -> image::ImageResult<impl ImageDecoder + use<'b>> {
-        let mut reader = ImageReader::with_format(Cursor::new(bytes), self.format);
+    fn reader<'b>(&self, format: ImageFormat, bytes: &'b [u8]) -> image::ImageResult<impl ImageDecoder + use<'b>> {
+        let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
         let mut limits = Limits::default();
         limits.max_alloc = Some(self.max_pixels.saturating_mul(BYTES_PER_PIXEL).min(1 << 30));
         reader.limits(limits);
@@ -147,6 +177,27 @@ impl Frames {
         }
         Some(bytes)
     }
+}
+
+fn decoder(file_type: FileType, heif: Option<Tool<'_, Library>>) -> Result<Decoder<'_>, PartitionError> {
+    Ok(Decoder::Own(match file_type {
+        FileType::Heic => {
+            return match heif {
+                Some(Tool::Ready(library)) => Ok(Decoder::Heif(library)),
+                Some(Tool::OnRequest) => Err(PartitionError::ToolsNeeded),
+                Some(Tool::Absent(reason)) => Err(PartitionError::HeifMissing(reason.to_owned())),
+                None => Err(PartitionError::HeifMissing(
+                    "no setting `heif.library` names it".to_owned(),
+                )),
+            };
+        }
+        FileType::Bmp => ImageFormat::Bmp,
+        FileType::Gif => ImageFormat::Gif,
+        FileType::Jpeg => ImageFormat::Jpeg,
+        FileType::Tiff => ImageFormat::Tiff,
+        FileType::Webp => ImageFormat::WebP,
+        _ => ImageFormat::Png,
+    }))
 }
 
 /// How numbers are written in a TIFF file.
