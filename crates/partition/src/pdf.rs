@@ -1,7 +1,7 @@
 //! Reader of PDF files: their text layer, laid out.
 //!
-//! The engine opens the file, mending its list of pages where that is broken ([`repair`]), or a second one does
-//! ([`opened`]), and gives
+//! The engine opens the file, mending its list of pages where that is broken ([`repair`]), follows the
+//! content streams ([`interpret`]) with what the fonts say ([`fonts`]), or a second engine does ([`opened`]), and gives
 //! characters with their places ([`device`]), without those that nobody sees ([`visibility`]), with the
 //! values of form fields ([`forms`]) and what a tagged file says of them ([`structure`]), on several pages
 //! of a long file at a time ([`ahead`]); everything after that is pure: characters to segments of text
@@ -43,6 +43,7 @@ mod heading_tests;
 mod headings;
 #[cfg(test)]
 mod heic_tests;
+mod interpret;
 mod joined;
 mod ladder;
 mod levels;

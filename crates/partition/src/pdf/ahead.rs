@@ -1,5 +1,6 @@
 //! The pages of a long file, read by several threads ahead of their being asked for.
 //!
+//! They also put the characters together to segments of text, so that the thread that asks has less to do.
 //! Which thread reads which page is fixed, and every thread goes through its pages in order with fonts and
 //! caches of its own; so what comes out does not depend on which of them is faster.
 
@@ -11,6 +12,7 @@ use hayro_syntax::Pdf;
 
 use super::engine::{Font, FontId, OutlineEntry, PageContent, PageSource, Unreadable};
 use super::hayro::HayroSource;
+use super::segment::parts;
 
 /// Pages from which starting threads pays.
 const MIN_PAGES: usize = 16;
@@ -82,8 +84,14 @@ impl<'p> Pages<'p> {
         }
         let known = &worker.fonts;
         Some(read.content.map(|mut content| {
+            let file_id = |font: FontId| known.get(usize::from(font)).copied().unwrap_or(0);
             for glyph in &mut content.glyphs {
-                glyph.font = known.get(usize::from(glyph.font)).copied().unwrap_or(0);
+                glyph.font = file_id(glyph.font);
+            }
+            for (_, segments) in content.parts.iter_mut().flatten() {
+                for segment in segments {
+                    segment.font = file_id(segment.font);
+                }
             }
             content
         }))
@@ -110,7 +118,10 @@ fn read_stripes(pdf: &Pdf, place: usize, of: usize, sender: &SyncSender<ReadPage
     let mut sent = 0;
     let indexes = (0..source.page_count()).filter(|index| index / STRIPE % of == place);
     for index in indexes {
-        let content = source.read_page(index);
+        let content = source.read_page(index).map(|content| PageContent {
+            parts: Some(parts(&content, source.fonts())),
+            ..content
+        });
         let fonts = source.fonts().get(sent..).unwrap_or_default().to_vec();
         sent = source.fonts().len();
         if sender.send(ReadPage { index, content, fonts }).is_err() {

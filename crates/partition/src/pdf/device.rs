@@ -7,22 +7,22 @@ mod shapes;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use hayro_interpret::font::{Glyph as DrawnGlyph, GlyphRun};
-use hayro_interpret::hayro_cmap::{BfString, WritingMode};
 use hayro_interpret::hayro_syntax::object::Dict;
 use hayro_interpret::hayro_syntax::object::dict::keys::{ACTUAL_TEXT, ALT, MCID};
 use hayro_interpret::hayro_syntax::page::Page;
 use hayro_interpret::kurbo::{self, Affine, BezPath, PathEl, Point};
-use hayro_interpret::{BlendMode, ClipPath, Device, DrawMode, DrawProps, Image, ImageDrawProps, Paint, SoftMask};
 
 use super::engine::{FontId, Glyph, PageContent, Tag, TagKind, UNKNOWN};
-use super::fonts::FontTable;
+use super::fonts::{FontTable, Text};
+use super::interpret::colour::Colour;
+use super::interpret::paths::Painted as Drawn;
+use super::interpret::text::{Mode, Run, Shown};
 use super::rulings::{MAX_RULE_THICKNESS, MAX_RULES, rule};
-use super::script::{is_blank, is_private};
-use super::visibility::{Clips, Doubt, Hidden, Painted, Shade, middle, shade};
+use super::script::{is_blank, is_right_to_left};
+use super::visibility::{Clips, Doubt, Hidden, Painted, Shade, middle};
 use marks::{Mark, Words, replaced, words_of};
 pub(super) use runs::direction;
-use runs::{Codes, Place, Text, doubt, has_inks, is_space, is_stretched, printable, widths};
+use runs::{Measure, Place, has_inks};
 use shapes::is_shape;
 
 /// Characters kept per page.
@@ -38,16 +38,14 @@ const PAGE_MARGIN: f32 = 2.0;
 
 pub(super) struct GlyphDevice<'f, 'a> {
     page: &'a Page<'a>,
-    fonts: &'f mut FontTable<'a>,
+    pub(super) fonts: &'f mut FontTable<'a>,
     content: PageContent,
-    last_run: Option<(usize, u32, Affine)>,
+    /// Length, font, matrix and first glyph of the last run.
+    last_run: Option<(usize, usize, Affine, Shown)>,
     /// Marked content that is open.
     marks: Vec<Mark>,
     /// What the structure says of it.
     words: Words,
-    /// Whether the glyphs of the last run that could tell were stretched.
-    stretched: bool,
-    codes: Codes,
     /// What of the page is painted.
     painted: Painted,
     clips: Clips,
@@ -78,8 +76,6 @@ impl<'f, 'a> GlyphDevice<'f, 'a> {
                 ..PageContent::default()
             },
             last_run: None,
-            stretched: false,
-            codes: Codes::default(),
             painted: Painted::new(width, height),
             clips: Clips::default(),
             doubts: Vec::new(),
@@ -141,58 +137,62 @@ impl<'f, 'a> GlyphDevice<'f, 'a> {
     }
 
     /// Notes what a path or rectangle covers unless it is white.
-    fn paint(&mut self, bbox: kurbo::Rect, props: &DrawProps<'_>) {
-        // To find the colour of each of a drawing's many shapes would take long.
+    fn paint(&mut self, bbox: kurbo::Rect, colour: &Colour) {
         let page = f64::from(self.content.width) * f64::from(self.content.height);
-        let blank = match &props.paint {
-            Paint::Color(colour) if bbox.area() > BACKGROUND * page => shade(colour) == Shade::White,
-            _ => false,
-        };
+        let blank = bbox.area() > BACKGROUND * page && colour.shade() == Shade::White;
         if !blank {
             self.painted.add([bbox.x0, bbox.y0, bbox.x1, bbox.y1].map(|v| v as f32));
         }
     }
 
     /// Text that is filled and outlined arrives twice in a row.
-    fn repeats_last_run(&mut self, run: &GlyphRun<'_, 'a>, transform: Affine) -> bool {
-        let key = run
-            .glyphs()
-            .first()
-            .map(|glyph| (run.glyphs().len(), glyph.char_code(), transform * glyph.transform()));
+    fn repeats_last_run(&mut self, run: &Run<'_>) -> bool {
+        let first = run.glyphs.first();
+        let key = first.map(|first| (run.glyphs.len(), run.font, run.matrix, *first));
         let repeated = key.is_some() && key == self.last_run;
         self.last_run = key;
         repeated
     }
 
-    fn push_glyph(&mut self, text: Text<'_>, place: Place, font: FontId) {
-        let count = text.len();
-        if count == 0 || self.content.glyphs.len() + count > MAX_GLYPHS {
-            return;
-        }
-        let share = place.advance / count as f32;
-        // Several characters of a right-to-left script stand from right to left within the glyph.
-        let reversed = count > 1 && text.is_right_to_left();
-        let (start, step) = if reversed {
-            (place.advance - share, -share)
-        } else {
-            (0.0, share)
-        };
+    fn push_glyph(&mut self, text: &Text, place: &Place, font: FontId) {
         let mut glyph = Glyph {
             ch: ' ',
-            x: place.x + place.unit.0 * start,
-            y: place.y + place.unit.1 * start,
-            advance: share,
+            x: place.x,
+            y: place.y,
+            advance: place.advance,
             size: place.size,
             font,
             direction: place.direction,
             tag: self.marks.last().map_or(NO_TAG, |mark| mark.tag),
         };
-        text.for_each(|ch| {
+        let text = match text {
+            Text::One(ch) if self.content.glyphs.len() < MAX_GLYPHS => {
+                self.content.glyphs.push(Glyph { ch: *ch, ..glyph });
+                return;
+            }
+            Text::One(_) => return,
+            Text::Many(text) => text,
+        };
+        let count = text.chars().count();
+        if count == 0 || self.content.glyphs.len() + count > MAX_GLYPHS {
+            return;
+        }
+        glyph.advance = place.advance / count as f32;
+        // Several characters of a right-to-left script stand from right to left within the glyph.
+        let reversed = count > 1 && text.starts_with(is_right_to_left);
+        let (start, step) = if reversed {
+            (place.advance - glyph.advance, -glyph.advance)
+        } else {
+            (0.0, glyph.advance)
+        };
+        glyph.x += place.unit.0 * start;
+        glyph.y += place.unit.1 * start;
+        for ch in text.chars() {
             glyph.ch = ch;
             self.content.glyphs.push(glyph);
             glyph.x += place.unit.0 * step;
             glyph.y += place.unit.1 * step;
-        });
+        }
     }
 
     fn push_rule(&mut self, a: Point, b: Point) {
@@ -227,112 +227,106 @@ impl<'f, 'a> GlyphDevice<'f, 'a> {
     }
 }
 
-impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
-    fn draw_glyph_run(&mut self, run: &GlyphRun<'_, 'a>, props: DrawProps<'a>, mode: &DrawMode) {
-        if self.repeats_last_run(run, props.transform) && matches!(mode, DrawMode::Stroke(_)) {
+impl GlyphDevice<'_, '_> {
+    /// Keeps the characters of a run.
+    pub(super) fn text(&mut self, run: &Run<'_>) {
+        if self.repeats_last_run(run) && run.mode == Mode::Stroke {
             // White letters with an outline are seen.
             let end = self.content.glyphs.len();
-            if doubt(run, &props, mode).is_none() {
+            if self.doubt(run).is_none() {
                 self.doubts.pop_if(|last| last.1 == end && last.2 == Doubt::White);
             }
             return;
         }
-        if matches!(mode, DrawMode::Invisible) {
-            self.content.hidden += run.glyphs().len();
+        if run.mode == Mode::Invisible {
+            self.content.hidden += run.glyphs.len();
         }
-        let vertical = run.writing_mode() == WritingMode::Vertical;
-        let (width, height) = (self.content.width, self.content.height);
-        let stretched = is_stretched(run, props.transform).unwrap_or(self.stretched);
-        self.stretched = stretched;
+        let Some(measure) = Measure::new(run.matrix, self.fonts.is_vertical(run.font)) else {
+            return;
+        };
         let mut font = None;
         let first = self.content.glyphs.len();
-        self.codes.begin_run();
-        for positioned in run.glyphs() {
-            let drawn: &DrawnGlyph<'a> = positioned;
-            let advance = match drawn {
-                DrawnGlyph::Outline(glyph) => glyph.advance_width(),
-                DrawnGlyph::Type3(glyph) => glyph.advance_width(),
-            };
-            let unicode = self.codes.unicode(drawn);
-            let matrix = props.transform * positioned.transform();
-            let Some(place) = Place::new(matrix, advance, vertical, stretched) else {
+        for shown in run.glyphs {
+            let Some(code) = self.fonts.code(run.font, shown.code) else {
                 continue;
             };
-            if place.x < -PAGE_MARGIN - place.size
-                || place.y < -PAGE_MARGIN
-                || place.x > width + PAGE_MARGIN
-                || place.y > height + PAGE_MARGIN + place.size
-            {
-                self.outside += usize::from(!is_space(&unicode));
+            let Some(place) = measure.place(shown, code.across) else {
+                continue;
+            };
+            let text = code.text.clone();
+            if self.is_outside(&place) {
+                self.outside += usize::from(!matches!(text, Text::One(ch) if is_blank(ch)));
                 continue;
             }
+            let font = match font {
+                Some(font) => font,
+                None => *font.insert(self.fonts.id(run.font, shown.code)),
+            };
             let at = self.content.glyphs.len();
-            let font = *font.get_or_insert_with(|| match drawn {
-                DrawnGlyph::Outline(glyph) => self.fonts.id(glyph, &|| widths(run), self.page),
-                DrawnGlyph::Type3(_) => 0,
-            });
-            match unicode {
-                Some(BfString::Char(ch)) if ch != '\0' && ch != UNKNOWN => {
-                    let ch = if is_private(ch) { UNKNOWN } else { ch };
-                    self.content.unmapped += usize::from(ch == UNKNOWN);
-                    self.push_glyph(Text::One(ch), place, font);
-                }
-                Some(BfString::String(text)) => self.push_glyph(Text::Many(&text), place, font),
-                _ => match self.fallback(drawn) {
-                    Some(ch) => self.push_glyph(Text::One(ch), place, font),
-                    None => {
-                        self.content.unmapped += 1;
-                        self.push_glyph(Text::One(UNKNOWN), place, font);
-                    }
-                },
-            }
+            self.content.unmapped += usize::from(text == Text::One(UNKNOWN));
+            self.push_glyph(&text, &place, font);
             let (x, y) = middle(place.x, place.y, place.advance, place.size, place.direction);
             if self.clips.exclude(x, y) {
                 self.clip_glyphs(at);
             }
         }
-        let doubt = doubt(run, &props, mode);
-        if let Some(doubt) = doubt {
+        if let Some(doubt) = self.doubt(run) {
             self.doubts.push((first, self.content.glyphs.len(), doubt));
         }
     }
 
-    fn draw_path(&mut self, path: &BezPath, props: DrawProps<'a>, mode: &DrawMode) {
-        self.content.drawings += path.elements().len();
-        let bbox = props.transform.transform_rect_bbox(path.control_box());
-        self.paint(bbox, &props);
-        if is_shape(path) && !matches!(mode, DrawMode::Invisible) {
-            self.push_shape(bbox, &props);
-        }
-        if self.content.rules.len() >= MAX_RULES {
-            return;
-        }
-        match mode {
-            DrawMode::Stroke(_) => self.stroke_rules(path, props.transform),
-            DrawMode::Fill(_) | DrawMode::FillAndStroke(..) | DrawMode::Invisible => {}
+    /// Whether a character stands outside the page.
+    fn is_outside(&self, place: &Place) -> bool {
+        place.x < -PAGE_MARGIN - place.size
+            || place.y < -PAGE_MARGIN
+            || place.x > self.content.width + PAGE_MARGIN
+            || place.y > self.content.height + PAGE_MARGIN + place.size
+    }
+
+    /// Whether a run is only seen when something is behind it.
+    fn doubt(&self, run: &Run<'_>) -> Option<Doubt> {
+        match (run.mode, run.shade) {
+            (Mode::Invisible, _) | (_, Shade::Clear) => Some(Doubt::Invisible),
+            // Others may bring colours of their own.
+            (_, Shade::White) if self.fonts.is_outlined(run.font) => Some(Doubt::White),
+            _ => None,
         }
     }
 
-    fn draw_rect(&mut self, rect: &kurbo::Rect, props: DrawProps<'a>, mode: &DrawMode) {
-        self.paint(props.transform.transform_rect_bbox(*rect), &props);
+    /// Keeps what a path tells of lines and drawings.
+    pub(super) fn path(&mut self, path: &BezPath, transform: Affine, colour: &Colour, drawn: Drawn) {
+        self.content.drawings += path.elements().len();
+        let bbox = transform.transform_rect_bbox(path.control_box());
+        self.paint(bbox, colour);
+        if is_shape(path) {
+            self.push_shape(bbox, colour);
+        }
+        if drawn == Drawn::Stroke && self.content.rules.len() < MAX_RULES {
+            self.stroke_rules(path, transform);
+        }
+    }
+
+    /// Keeps a rectangle as lines or as a shade.
+    pub(super) fn rect(&mut self, rect: &kurbo::Rect, transform: Affine, colour: &Colour, drawn: Drawn) {
+        let r = transform.transform_rect_bbox(*rect);
+        self.paint(r, colour);
         if self.content.rules.len() >= MAX_RULES {
             return;
         }
-        let r = props.transform.transform_rect_bbox(*rect);
         let corners = [
             Point::new(r.x0, r.y0),
             Point::new(r.x1, r.y0),
             Point::new(r.x1, r.y1),
             Point::new(r.x0, r.y1),
         ];
-        match mode {
-            DrawMode::Stroke(_) if r.width().min(r.height()) > MAX_RULE_THICKNESS => {
+        match drawn {
+            Drawn::Stroke if r.width().min(r.height()) > MAX_RULE_THICKNESS => {
                 for (a, b) in [(0, 1), (1, 2), (2, 3), (3, 0)] {
                     self.push_rule(corners[a], corners[b]);
                 }
             }
             // Thin ones are lines; others are backgrounds, whose edges nobody drew.
-            DrawMode::Fill(_) if r.width().min(r.height()) > MAX_RULE_THICKNESS => {
+            Drawn::Fill if r.width().min(r.height()) > MAX_RULE_THICKNESS => {
                 if self.content.fills.len() < MAX_RULES && r.area().is_finite() {
                     self.content.fills.push([r.x0, r.y0, r.x1, r.y1].map(|v| v as f32));
                 }
@@ -341,19 +335,19 @@ impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
         }
     }
 
-    fn draw_image(&mut self, image: Image<'a, '_>, props: ImageDrawProps<'a>) {
+    /// Keeps where a picture of so many pixels is; `transform` takes its pixels to the page.
+    pub(super) fn image(&mut self, (width, height): (u32, u32), transform: Affine) {
         self.content.has_images = true;
         let page = kurbo::Rect::new(0.0, 0.0, f64::from(self.content.width), f64::from(self.content.height));
-        let size = (f64::from(image.width()), f64::from(image.height()));
-        let bbox = props
-            .transform
+        let size = (f64::from(width), f64::from(height));
+        let bbox = transform
             .transform_rect_bbox(kurbo::Rect::from_origin_size((0.0, 0.0), size))
             .intersect(page);
         let shown = [bbox.x0, bbox.y0, bbox.x1, bbox.y1].map(|v| v as f32);
         self.painted.add(shown);
         if bbox.area() > 0.3 * page.area() {
             // The longer sides go together however the image is turned.
-            let pixels = f64::from(image.width().max(image.height()));
+            let pixels = f64::from(width.max(height));
             let dpi = pixels * 72.0 / bbox.width().max(bbox.height());
             self.content.image_dpi = self.content.image_dpi.max(dpi as f32);
         }
@@ -365,7 +359,7 @@ impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
         }
     }
 
-    fn begin_marked_content(&mut self, tag: &[u8], properties: Option<&Dict<'_>>) {
+    pub(super) fn begin_marked_content(&mut self, tag: &[u8], properties: Option<&Dict<'_>>) {
         let outer = self.marks.last();
         let mcid = properties.and_then(|dict| dict.get::<u32>(MCID));
         let known = mcid.and_then(|mcid| mcid.checked_add(FIRST_TAG)).filter(|&index| {
@@ -389,7 +383,7 @@ impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
         self.marks.push(mark);
     }
 
-    fn end_marked_content(&mut self) {
+    pub(super) fn end_marked_content(&mut self) {
         let Some(mark) = self.marks.pop() else { return };
         let Some(text) = mark.actual else { return };
         // Characters that may not be seen are known by their places among the others.
@@ -408,38 +402,12 @@ impl<'a> Device<'a> for GlyphDevice<'_, 'a> {
         }
     }
 
-    fn push_clip_path(&mut self, clip: &ClipPath) {
-        self.push_clip_rect(&clip.path.control_box());
-    }
-
-    fn push_clip_rect(&mut self, rect: &kurbo::Rect) {
+    pub(super) fn push_clip(&mut self, rect: &kurbo::Rect) {
         self.clips.push([rect.x0, rect.y0, rect.x1, rect.y1].map(|v| v as f32));
     }
 
-    fn pop_clip(&mut self) {
+    pub(super) fn pop_clip(&mut self) {
         self.clips.pop();
-    }
-
-    fn push_transparency_group(&mut self, _: f32, _: Option<SoftMask<'a>>, _: BlendMode) {}
-    fn pop_transparency_group(&mut self) {}
-}
-
-impl GlyphDevice<'_, '_> {
-    /// The character of a glyph whose font has no map to Unicode: what the font program says, else
-    /// the code itself where codes are usually characters, in one-byte fonts.
-    fn fallback(&mut self, glyph: &DrawnGlyph<'_>) -> Option<char> {
-        let code = glyph.char_code();
-        match glyph {
-            DrawnGlyph::Outline(outline) => {
-                if let Some(ch) = self.fonts.reverse_lookup(outline) {
-                    return Some(ch);
-                }
-                // `font_data` is absent for Type 1 and for fonts that are not embedded.
-                let composite = outline.font_data().is_some() && code > 0xFF;
-                (!composite).then_some(code).and_then(printable)
-            }
-            DrawnGlyph::Type3(_) => printable(code),
-        }
     }
 }
 

@@ -21,7 +21,7 @@ use super::lists::set_depths;
 use super::logical::reading_order;
 use super::report::{report_route, warn_about};
 use super::roles::{Body, BodyCount, Role, roles};
-use super::segment::{Segment, segments};
+use super::segment::{Segment, parts};
 use super::sizes::even_sizes;
 use super::table::{Cell, Table};
 use super::tagged::tagged_tables;
@@ -149,19 +149,16 @@ fn read(source: &mut dyn PageSource, index: usize, cx: &mut Context) -> Page {
         }
     });
     warn_about(&content, number, cx);
+    let prepared = content.parts.take();
+    let mut parts = prepared.unwrap_or_else(|| parts(&content, source.fonts()));
+    for (_, segments) in &mut parts {
+        even_sizes(segments, &content);
+    }
     let mut page = Page {
         number,
         width: content.width,
         height: content.height,
-        parts: directions(&content)
-            .into_iter()
-            .map(|direction| {
-                let frame = Frame::new(direction, content.width, content.height);
-                let mut segments = segments(&content, source.fonts(), direction);
-                even_sizes(&mut segments, &content);
-                (frame, segments)
-            })
-            .collect(),
+        parts,
         links: linked_texts(&content, source.fonts()),
         tables: Vec::new(),
         figures: Vec::new(),
@@ -270,26 +267,6 @@ fn placeholder(index: usize, table: &Table, orders: &[(f32, f32, u32)]) -> Segme
         },
         breaks: Vec::new(),
     }
-}
-
-/// The directions text runs in, that of most of the text first; at least one.
-fn directions(content: &PageContent) -> Vec<Direction> {
-    let all = [
-        Direction::East,
-        Direction::North,
-        Direction::South,
-        Direction::West,
-        Direction::Oblique,
-    ];
-    let mut counts = all.map(|direction| (0usize, direction));
-    for glyph in &content.glyphs {
-        for (count, direction) in &mut counts {
-            *count += usize::from(*direction == glyph.direction);
-        }
-    }
-    counts.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
-    let used = counts.iter().filter(|(count, _)| *count > 0).count().max(1);
-    counts.into_iter().take(used).map(|(_, direction)| direction).collect()
 }
 
 fn lay_out(page: &mut Page) -> Vec<(Frame, Block)> {

@@ -139,7 +139,7 @@ fn components(cover: &[i32], stride: usize) -> Vec<Option<usize>> {
                 waiting.extend(
                     [row.wrapping_sub(1), row, row.wrapping_add(1)]
                         .into_iter()
-                        .filter(|at| *at < cover.len()),
+                        .filter(|at| is_free(&labels, *at)),
                 );
             }
         }

@@ -4,6 +4,8 @@
 //! All lengths are PDF points in page space: the page as displayed (crop box and `/Rotate` applied),
 //! origin at its top left, y pointing down.
 
+use super::frame::Frame;
+use super::segment::Segment;
 use super::visibility::Hidden;
 use docmill_model::{Route, RouteReason};
 
@@ -146,6 +148,8 @@ pub(super) struct PageContent {
     pub(super) height: f32,
     /// Characters in the order they are drawn.
     pub(super) glyphs: Vec<Glyph>,
+    /// The characters as segments by direction, where they are put together already.
+    pub(super) parts: Option<Vec<(Frame, Vec<Segment>)>>,
     /// Number of [`UNKNOWN`] characters.
     pub(super) unmapped: usize,
     /// Number of characters drawn invisibly, as text recognition adds them to a scan.

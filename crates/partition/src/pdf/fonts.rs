@@ -1,60 +1,50 @@
-//! Names and styles of the fonts that glyphs are drawn with.
-//!
-//! A drawn glyph tells its font's name only for embedded TrueType and CID fonts. For the others the
-//! font dictionaries within reach of the page are loaded, and the one whose program yields the same
-//! glyph for the same code is taken.
+//! The fonts of a document: their names and styles, and what their codes mean ([`loaded`]).
+
+mod loaded;
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
-use std::rc::Rc;
 
-use hayro_font::{Font as PdfFont, FontCache, FontGlyph};
+use hayro_font::{FontCache, StandardFont};
 use hayro_interpret::InterpreterSettings;
 use hayro_interpret::font::{GlyphIdentifier, OutlineGlyph};
-use hayro_interpret::hayro_syntax::object::dict::keys::{
-    BASE_FONT, FIRST_CHAR, FLAGS, FONT, FONT_DESC, FONT_FILE2, FONT_FILE3, FONT_WEIGHT, RESOURCES, SUBTYPE, WIDTHS,
-    XOBJECT,
-};
-use hayro_interpret::hayro_syntax::object::{Array, Dict, Name, ObjectIdentifier, Stream};
-use hayro_interpret::hayro_syntax::page::Page;
+use hayro_interpret::hayro_syntax::object::dict::keys::{BASE_FONT, FLAGS, FONT_DESC, FONT_WEIGHT};
+use hayro_interpret::hayro_syntax::object::{Dict, Name};
 use skrifa::MetadataProvider;
 
 use super::engine::{Font, FontId};
+use loaded::Loaded;
+pub(super) use loaded::Text;
 
-/// Font dictionaries looked at per page.
-const MAX_CANDIDATES: usize = 256;
-/// Equal widths that identify a font when no other has them.
-const MIN_WIDTHS: usize = 3;
-/// Codes of a font whose widths are read.
-const MAX_WIDTHS: usize = 256;
-/// XObjects searched for fonts per search.
-const MAX_FORMS: usize = 512;
-/// Nesting of form XObjects that is searched for fonts.
-const MAX_FORM_DEPTH: usize = 4;
 /// Characters a font program's reverse map may hold.
 const MAX_REVERSE_MAP: usize = 70_000;
+
+/// Where bytes of an open file begin, and how many they are.
+type Bytes = (usize, usize);
 
 /// All fonts of a document.
 pub(super) struct FontTable<'a> {
     fonts: Vec<Font>,
-    by_program: HashMap<u64, FontId>,
     reverse: HashMap<u64, HashMap<u32, char>>,
-    /// Font dictionaries by object number.
-    described: HashMap<ObjectIdentifier, Rc<Described>>,
     cache: FontCache<'a>,
+    loaded: Vec<Loaded<'a>>,
+    /// Places among the loaded fonts.
+    loaded_dicts: HashMap<Bytes, Option<usize>>,
+    stand_in: Option<usize>,
     settings: InterpreterSettings,
 }
 
 impl<'a> FontTable<'a> {
-    pub(super) fn new(settings: &InterpreterSettings) -> Self {
+    pub(super) fn new(settings: InterpreterSettings) -> Self {
         Self {
             // Id 0 is the font nothing is known of.
             fonts: vec![Font::default()],
-            by_program: HashMap::new(),
             reverse: HashMap::new(),
-            described: HashMap::new(),
             cache: FontCache::new(),
-            settings: settings.clone(),
+            loaded: Vec::new(),
+            loaded_dicts: HashMap::new(),
+            stand_in: None,
+            settings,
         }
     }
 
@@ -67,14 +57,22 @@ impl<'a> FontTable<'a> {
         &self.fonts
     }
 
-    /// The font of a glyph drawn on `page`; `run` gives the codes and widths of some glyphs of the
-    /// same font.
-    pub(super) fn id(&mut self, glyph: &OutlineGlyph, run: &dyn Fn() -> Vec<(u32, f32)>, page: &'a Page<'a>) -> FontId {
-        let key = program_key(&glyph.identifier());
-        if let Some(&id) = self.by_program.get(&key) {
+    /// Forgets what was loaded, but not the fonts that have an id.
+    pub(super) fn unload(&mut self) {
+        self.cache = FontCache::new();
+        self.loaded.clear();
+        self.loaded_dicts.clear();
+        self.stand_in = None;
+    }
+
+    /// The id of a loaded font; `code` is the place of one of its codes.
+    pub(super) fn id(&mut self, font: usize, code: u32) -> FontId {
+        let known = self.loaded.get(font).and_then(|font| font.id);
+        if let Some(id) = known {
             return id;
         }
-        let font = match glyph.font_data() {
+        // Fonts drawn by operators have no names.
+        let described = self.outline_glyph(font, code).map(|glyph| match glyph.font_data() {
             Some(data) => {
                 let mut font = styled(data.postscript_name.unwrap_or_default());
                 font.bold |= data.weight.is_some_and(|weight| weight >= 600);
@@ -82,15 +80,20 @@ impl<'a> FontTable<'a> {
                 font.monospace |= data.is_monospace;
                 font
             }
-            None => self.search(glyph, &run(), page).unwrap_or_default(),
-        };
-        let id = self.add(font);
-        self.by_program.insert(key, id);
+            None => {
+                let dict = self.loaded.get(font).and_then(|font| font.dict.as_ref());
+                dict.map(describe).unwrap_or_default()
+            }
+        });
+        let id = described.map_or(0, |font| self.add(font));
+        if let Some(font) = self.loaded.get_mut(font) {
+            font.id = Some(id);
+        }
         id
     }
 
     /// The character a glyph shows according to the embedded font program itself.
-    pub(super) fn reverse_lookup(&mut self, glyph: &OutlineGlyph) -> Option<char> {
+    fn reverse_lookup(&mut self, glyph: &OutlineGlyph) -> Option<char> {
         let key = program_key(&glyph.identifier());
         let map = self.reverse.entry(key).or_insert_with(|| {
             let mut map = HashMap::new();
@@ -107,44 +110,12 @@ impl<'a> FontTable<'a> {
         });
         map.get(&glyph.glyph_id().to_u32()).copied()
     }
+}
 
-    fn search(&mut self, glyph: &OutlineGlyph, run: &[(u32, f32)], page: &'a Page<'a>) -> Option<Font> {
-        let mut dicts = Vec::new();
-        collect_fonts(&page.resources().fonts, &mut dicts);
-        let mut forms = MAX_FORMS;
-        collect_form_fonts(&page.resources().x_objects, 0, &mut forms, &mut dicts);
-        // Loading fonts takes time. Widths usually tell them apart without.
-        let described = dicts.into_iter().map(|dict| (self.described(&dict), dict));
-        let mut fitting: Vec<(Widths, Rc<Described>, Dict<'a>)> = described
-            .map(|(known, dict)| (known.compare(run), known, dict))
-            .filter(|(widths, ..)| *widths != Widths::Differ)
-            .collect();
-        let agreeing = fitting.iter().filter(|(widths, ..)| *widths == Widths::Agree);
-        if let Some((_, first, _)) = agreeing.clone().next()
-            && fitting.iter().all(|(_, other, _)| other.font == first.font)
-        {
-            return Some(first.font.clone());
-        }
-        // Those that agree come first.
-        fitting.sort_by_key(|(widths, ..)| *widths != Widths::Agree);
-        let wanted = glyph.identifier();
-        let code = glyph.char_code();
-        fitting.iter().find_map(|(_, known, dict)| {
-            let font = self
-                .cache
-                .font(dict, &self.settings.font_resolver, &self.settings.cmap_resolver)?;
-            (identifier(&font, code)? == wanted).then(|| known.font.clone())
-        })
-    }
-
-    /// What a font dictionary says, read once.
-    fn described(&mut self, dict: &Dict<'a>) -> Rc<Described> {
-        let read = || Rc::new(Described::read(dict));
-        match dict.obj_id() {
-            Some(id) => self.described.entry(id).or_insert_with(read).clone(),
-            None => read(),
-        }
-    }
+/// The bytes a dictionary is in its file: the same for the same dictionary, also where it has no number.
+fn bytes_of(dict: &Dict<'_>) -> Bytes {
+    let data = dict.data();
+    (data.as_ptr() as usize, data.len())
 }
 
 /// The place of a font among others, at their end if it is new; 0 when there are too many.
@@ -159,104 +130,7 @@ pub(super) fn intern(fonts: &mut Vec<Font>, font: Font) -> FontId {
     }
 }
 
-fn collect_fonts<'a>(fonts: &Dict<'a>, out: &mut Vec<Dict<'a>>) {
-    for key in fonts.keys() {
-        if out.len() >= MAX_CANDIDATES {
-            return;
-        }
-        out.extend(fonts.get::<Dict<'a>>(key.as_ref()).filter(is_nameless));
-    }
-}
-
-/// Whether drawn glyphs of a font do not tell its name; loading the others again would be waste.
-fn is_nameless(dict: &Dict<'_>) -> bool {
-    match dict.get::<Name<'_>>(SUBTYPE).as_deref() {
-        Some(b"Type1" | b"MMType1") => true,
-        Some(b"TrueType") => dict
-            .get::<Dict<'_>>(FONT_DESC)
-            .is_none_or(|descriptor| !descriptor.contains_key(FONT_FILE2) && !descriptor.contains_key(FONT_FILE3)),
-        _ => false,
-    }
-}
-
-fn collect_form_fonts<'a>(x_objects: &Dict<'a>, depth: usize, forms: &mut usize, out: &mut Vec<Dict<'a>>) {
-    for key in x_objects.keys() {
-        if out.len() >= MAX_CANDIDATES || depth >= MAX_FORM_DEPTH || *forms == 0 {
-            return;
-        }
-        *forms -= 1;
-        let Some(resources) = x_objects
-            .get::<Stream<'a>>(key.as_ref())
-            .and_then(|form| form.dict().get::<Dict<'a>>(RESOURCES))
-        else {
-            continue;
-        };
-        if let Some(fonts) = resources.get::<Dict<'a>>(FONT) {
-            collect_fonts(&fonts, out);
-        }
-        if let Some(inner) = resources.get::<Dict<'a>>(XOBJECT) {
-            collect_form_fonts(&inner, depth + 1, forms, out);
-        }
-    }
-}
-
-fn identifier(font: &PdfFont<'_>, code: u32) -> Option<GlyphIdentifier> {
-    // Codes of more than one byte belong to composite fonts alone.
-    if code > 0xFF {
-        return None;
-    }
-    match font.glyph(font.map_code(code), code) {
-        FontGlyph::Outline(outline) => Some(outline.identifier()),
-        FontGlyph::Type3(_) => None,
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Widths {
-    Agree,
-    Differ,
-    /// Too few to tell.
-    Unknown,
-}
-
 /// What a font dictionary says of its font.
-struct Described {
-    font: Font,
-    /// The first code that has a width, and the widths from there on.
-    widths: Option<(u32, Vec<f32>)>,
-}
-
-impl Described {
-    fn read(dict: &Dict<'_>) -> Self {
-        let widths = dict.get::<u32>(FIRST_CHAR).zip(dict.get::<Array<'_>>(WIDTHS));
-        Self {
-            font: describe(dict),
-            widths: widths.map(|(first, widths)| (first, widths.iter::<f32>().take(MAX_WIDTHS).collect())),
-        }
-    }
-
-    /// Compares the widths stated with those that were drawn.
-    fn compare(&self, run: &[(u32, f32)]) -> Widths {
-        let Some((first, widths)) = &self.widths else {
-            return Widths::Unknown;
-        };
-        let mut same = 0;
-        for &(code, drawn) in run {
-            let stated = code.checked_sub(*first).and_then(|index| widths.get(index as usize));
-            match stated {
-                Some(stated) if (stated - drawn).abs() < 0.5 => same += 1,
-                Some(_) => return Widths::Differ,
-                None => {}
-            }
-        }
-        if same >= MIN_WIDTHS {
-            Widths::Agree
-        } else {
-            Widths::Unknown
-        }
-    }
-}
-
 fn describe(dict: &Dict<'_>) -> Font {
     let name = dict
         .get::<Name<'_>>(BASE_FONT)

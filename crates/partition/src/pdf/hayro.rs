@@ -4,22 +4,24 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
+use hayro_interpret::InterpreterSettings;
 use hayro_interpret::hayro_syntax::content::TypedIter;
 use hayro_interpret::hayro_syntax::content::ops::TypedInstruction;
 use hayro_interpret::hayro_syntax::object::dict::keys::{
     A, ANNOTS, CONTENTS, FIRST, NEXT, OUTLINES, RECT, SUBTYPE, TITLE, URI,
 };
 use hayro_interpret::hayro_syntax::object::{Array, Dict, Name, Rect, Stream, String as PdfString};
-use hayro_interpret::hayro_syntax::page::{Page, Resources};
+use hayro_interpret::hayro_syntax::page::Page;
 use hayro_interpret::hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
 use hayro_interpret::kurbo::{self, Affine};
-use hayro_interpret::{Context, InterpreterCache, InterpreterSettings, RenderContent, interpret, interpret_page};
 
 use super::content::Drawn;
 use super::device::GlyphDevice;
 use super::engine::{Font, FontId, LinkArea, OutlineEntry, PageContent, PageSource, Unreadable};
 use super::fonts::FontTable;
 use super::forms::add_values;
+use super::interpret::Interpreter;
+use super::interpret::layers::{HiddenLayers, hidden_layers};
 use super::repair::{relist, stated_pages, with_stub};
 use super::structure::Structure;
 use super::text::text_string;
@@ -124,23 +126,20 @@ fn encryption_fault(error: DecryptionError) -> &'static str {
     }
 }
 
-/// An open document with the caches of its interpretation.
+/// An open document with its fonts.
 pub(super) struct HayroSource<'a> {
     pdf: &'a Pdf,
-    cache: InterpreterCache<'a>,
-    settings: InterpreterSettings,
     fonts: FontTable<'a>,
+    layers: HiddenLayers,
     structure: Option<Structure<'a>>,
 }
 
 impl<'a> HayroSource<'a> {
     pub(super) fn new(pdf: &'a Pdf) -> Self {
-        let settings = InterpreterSettings::default();
         Self {
             pdf,
-            cache: InterpreterCache::new(),
-            fonts: FontTable::new(&settings),
-            settings,
+            fonts: FontTable::new(InterpreterSettings::default()),
+            layers: catch_unwind(AssertUnwindSafe(|| hidden_layers(pdf))).unwrap_or_default(),
             structure: catch_unwind(AssertUnwindSafe(|| Structure::open(pdf))).unwrap_or_default(),
         }
     }
@@ -177,7 +176,7 @@ impl PageSource for HayroSource<'_> {
             }),
             Err(_) => {
                 // A cache that was being written to when the interpreter gave up is not to be trusted.
-                self.cache = InterpreterCache::new();
+                self.fonts.unload();
                 Err(Unreadable("its content cannot be interpreted"))
             }
         }
@@ -204,19 +203,10 @@ impl<'a> HayroSource<'a> {
             _ => Vec::new(),
         };
         let mut device = GlyphDevice::new(page, &mut self.fonts, tags.unwrap_or_default(), (width, height));
-        let context = |settings| Context::new(transform, bbox, &self.cache, self.pdf.xref(), settings);
-        interpret(
-            TypedIter::new(&drawn.operators),
-            &without_colours(page.resources()),
-            &mut context(self.settings.clone()),
-            &mut device,
-        );
+        Interpreter::new(&mut device, &self.layers, transform, bbox)
+            .run(TypedIter::new(&drawn.operators), page.resources());
         if page.raw().contains_key(ANNOTS) {
-            let settings = InterpreterSettings {
-                render_content: RenderContent::ANNOTATIONS,
-                ..self.settings.clone()
-            };
-            interpret_page(page, &mut context(settings), &mut device);
+            Interpreter::new(&mut device, &self.layers, transform, bbox).annotations(page);
         }
         let mut content = device.into_content();
         let blank =
@@ -232,20 +222,6 @@ impl<'a> HayroSource<'a> {
         content.damaged_parts = drawn.damaged;
         content.links = links(page, transform);
         Ok(content)
-    }
-}
-
-/// The resources that text and rules need. Colour spaces and shadings are left out: nothing here looks
-/// at colours, and setting up the transforms of embedded colour profiles can cost more than the text.
-fn without_colours<'a>(resources: &Resources<'a>) -> Resources<'a> {
-    Resources {
-        ext_g_states: resources.ext_g_states.clone(),
-        fonts: resources.fonts.clone(),
-        properties: resources.properties.clone(),
-        color_spaces: Dict::default(),
-        x_objects: resources.x_objects.clone(),
-        patterns: resources.patterns.clone(),
-        shadings: Dict::default(),
     }
 }
 

@@ -224,6 +224,7 @@ impl Sizes {
 
 /// Adds to a page's own text what was read in pictures where it has none.
 pub(super) fn merge(own: &mut PageContent, read: PageContent) {
+    own.parts = None;
     // A coarse map of where the page's own characters stand.
     const CELL: f32 = 6.0;
     let cell = |x: f32, y: f32| ((x / CELL) as i32, (y / CELL) as i32);

@@ -47,6 +47,8 @@ pub(super) fn is_private(ch: char) -> bool {
 /// the letters they stand for.
 pub(super) fn push_clean(out: &mut String, ch: char) {
     match ch as u32 {
+        // Most there is, and the quickest to tell.
+        0..=0xAC => out.push(ch),
         0xFB00..=0xFB06 | 0xFB1D..=0xFDFB | 0xFE70..=0xFEFC | 0x2E80..=0x2FD5 | 0xF900..=0xFAFF => {
             out.extend(std::iter::once(ch).nfkc());
         }

@@ -27,6 +27,8 @@ const WALL_GAP: f32 = 4.0;
 const MAX_WALLS: usize = 64;
 /// Places looked at for a copy of a text.
 const MAX_COPIES: usize = 64;
+/// Characters of a segment for which there is room from the start.
+const USUAL_LENGTH: usize = 16;
 /// Marks in a [`Raw`] that a space glyph stood before the character.
 const SPACE: u32 = 1 << 31;
 
@@ -71,6 +73,37 @@ struct Raw {
     x1: f32,
     base: f32,
     size: f32,
+}
+
+/// The text of a page by direction, the direction of most of the text first; at least one.
+pub(super) fn parts(content: &PageContent, fonts: &[Font]) -> Vec<(Frame, Vec<Segment>)> {
+    let part = |direction| {
+        let frame = Frame::new(direction, content.width, content.height);
+        (frame, segments(content, fonts, direction))
+    };
+    directions(content).into_iter().map(part).collect()
+}
+
+/// The directions text runs in, that of most of the text first; at least one.
+fn directions(content: &PageContent) -> Vec<Direction> {
+    let all = [
+        Direction::East,
+        Direction::North,
+        Direction::South,
+        Direction::West,
+        Direction::Oblique,
+    ];
+    let mut counts = all.map(|direction| (0usize, direction));
+    // Neighbours mostly run the same way.
+    for run in content.glyphs.chunk_by(|a, b| a.direction == b.direction) {
+        let direction = run.first().map(|glyph| glyph.direction);
+        for (count, _) in counts.iter_mut().filter(|(_, known)| Some(*known) == direction) {
+            *count += run.len();
+        }
+    }
+    counts.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
+    let used = counts.iter().filter(|(count, _)| *count > 0).count().max(1);
+    counts.into_iter().take(used).map(|(_, direction)| direction).collect()
 }
 
 /// Groups the characters of one direction into segments, sorted by baseline, then from left to right.
@@ -245,8 +278,10 @@ fn collect(glyphs: &[Glyph], frame: &Frame, walls: &Walls) -> Vec<Raw> {
         } else {
             space = false;
         }
+        let mut indexes = Vec::with_capacity(USUAL_LENGTH);
+        indexes.push(index | if space { SPACE } else { 0 });
         let mut raw = Raw {
-            glyphs: vec![index | if space { SPACE } else { 0 }],
+            glyphs: indexes,
             x0: x,
             x1: x + glyph.advance,
             base,
@@ -394,13 +429,17 @@ fn finish(raw: &Raw, content: &PageContent, frame: &Frame, fonts: &[Font]) -> Op
     if text.is_empty() {
         return None;
     }
-    let majority = |f: fn(&Font) -> bool| {
-        let count = parts
-            .iter()
-            .filter(|(glyph, _)| fonts.get(usize::from(glyph.font)).is_some_and(f))
-            .count();
-        count * 2 > parts.len()
-    };
+    let (mut bold, mut italic, mut monospace) = (0, 0, 0);
+    // Neighbours mostly share a font.
+    for run in parts.chunk_by(|(a, _), (b, _)| a.font == b.font) {
+        let id = run.first().map_or(0, |(glyph, _)| usize::from(glyph.font));
+        if let Some(font) = fonts.get(id) {
+            bold += if font.bold { run.len() } else { 0 };
+            italic += if font.italic { run.len() } else { 0 };
+            monospace += if font.monospace { run.len() } else { 0 };
+        }
+    }
+    let is_most = |count: usize| count * 2 > parts.len();
     Some(Segment {
         x0: raw.x0,
         x1: raw.x1,
@@ -409,9 +448,9 @@ fn finish(raw: &Raw, content: &PageContent, frame: &Frame, fonts: &[Font]) -> Op
         base: raw.base,
         size: raw.size,
         font: parts.get(parts.len() / 2).map_or(0, |(glyph, _)| glyph.font),
-        bold: majority(|font| font.bold),
-        italic: majority(|font| font.italic),
-        monospace: majority(|font| font.monospace),
+        bold: is_most(bold),
+        italic: is_most(italic),
+        monospace: is_most(monospace),
         table: None,
         tag: parts
             .get(parts.len() / 2)

@@ -30,7 +30,8 @@ pub(super) struct Break {
 
 /// The text of characters given from left to right, with spaces where the gaps say so.
 pub(super) fn text_of(parts: &[(&Glyph, bool)], frame: &Frame, fonts: &[Font]) -> (String, Vec<Break>) {
-    let threshold = space_threshold(parts, frame);
+    let places: Vec<(f32, f32)> = parts.iter().map(|(glyph, _)| frame.map(glyph.x, glyph.y)).collect();
+    let threshold = space_threshold(parts, &places);
     let rtl = parts.iter().any(|(glyph, _)| is_right_to_left(glyph.ch));
     let mut text = String::with_capacity(parts.len() + parts.len() / 4);
     let mut visual = Vec::new();
@@ -38,8 +39,7 @@ pub(super) fn text_of(parts: &[(&Glyph, bool)], frame: &Frame, fonts: &[Font]) -
     let mut end = f32::NEG_INFINITY;
     let mut last: Option<&Glyph> = None;
     let mut raised = Raised::default();
-    for &(glyph, space) in parts {
-        let (x, base) = frame.map(glyph.x, glyph.y);
+    for (&(glyph, space), &(x, base)) in parts.iter().zip(&places) {
         let is_raised = raised.is_raised(glyph, base);
         if let Some(previous) = last {
             let size = previous.size.max(glyph.size);
@@ -134,29 +134,34 @@ fn is_set_apart(parts: &[(&Glyph, bool)], frame: &Frame) -> bool {
 
 /// How wide a gap, in font sizes, stands for a space. Spaced-out text has gaps everywhere; there
 /// only those count that are clearly wider than the usual.
-fn space_threshold(parts: &[(&Glyph, bool)], frame: &Frame) -> f32 {
+fn space_threshold(parts: &[(&Glyph, bool)], places: &[(f32, f32)]) -> f32 {
     let explicit = parts.iter().any(|&(_, space)| space);
     let least = if explicit { 0.22 } else { 0.15 };
     if parts.len() < 6 {
         return least;
     }
-    let mut gaps: Vec<f32> = parts
-        .windows(2)
+    let (mut between, mut spaces) = (0, 0);
+    let pairs = parts.windows(2).zip(places.windows(2));
+    let mut gaps: Vec<i32> = pairs
         .filter_map(|pair| match pair {
-            [(a, _), (b, _)] => {
-                let gap = frame.map(b.x, b.y).0 - frame.map(a.x, a.y).0 - a.advance;
-                Some(gap / a.size.max(b.size))
+            ([(a, _), (b, _)], [(from, _), (to, _)]) => {
+                let gap = (to - from - a.advance) / a.size.max(b.size);
+                between += usize::from((TIGHT..NARROW_SPACE).contains(&gap));
+                spaces += usize::from(gap >= NARROW_SPACE);
+                Some(ordered(gap))
             }
             _ => None,
         })
         .collect();
-    let quartile = gaps.len() / 4;
-    let usual = *gaps.select_nth_unstable_by(quartile, f32::total_cmp).1;
+    let (quartile, most) = (gaps.len() / 4, gaps.len() * 6 / 10);
+    let (_, usual, above) = gaps.select_nth_unstable(quartile);
+    let usual = from_ordered(*usual);
     // Where letters stand exactly side by side, narrower spaces show.
-    let most = gaps.len() * 6 / 10;
-    let tight = gaps.select_nth_unstable_by(most, f32::total_cmp).1.abs() < TIGHT;
-    let between = gaps.iter().filter(|gap| (TIGHT..NARROW_SPACE).contains(gap)).count();
-    let spaces = gaps.iter().filter(|gap| **gap >= NARROW_SPACE).count();
+    let level = match most.checked_sub(quartile + 1) {
+        Some(rank) if rank < above.len() => from_ordered(*above.select_nth_unstable(rank).1),
+        _ => usual,
+    };
+    let tight = level.abs() < TIGHT;
     let least = if !explicit && tight && between == 0 && spaces * 4 > parts.len() / 2 {
         NARROW_SPACE
     } else {
@@ -164,4 +169,71 @@ fn space_threshold(parts: &[(&Glyph, bool)], frame: &Frame) -> f32 {
     };
     // Letters set closer than their widths, or widths that are wrong, make spaces narrower too.
     least + usual.clamp(-0.1, 1.0)
+}
+
+/// A number that is in the same order among others as a float is: comparing it takes half as long.
+fn ordered(value: f32) -> i32 {
+    let bits = value.to_bits() as i32;
+    bits ^ (((bits >> 31) as u32) >> 1) as i32
+}
+
+/// The float of such a number.
+fn from_ordered(bits: i32) -> f32 {
+    f32::from_bits((bits ^ (((bits >> 31) as u32) >> 1) as i32) as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::engine::Direction;
+    use super::*;
+
+    #[test]
+    fn numbers_in_place_of_floats_keep_their_order() {
+        let floats = [
+            f32::NEG_INFINITY,
+            -2.5,
+            -1e-30,
+            -0.0,
+            0.0,
+            1e-30,
+            0.11,
+            2.5,
+            f32::INFINITY,
+        ];
+        assert!(floats.windows(2).all(|pair| ordered(pair[0]) < ordered(pair[1])));
+        assert!(
+            floats
+                .iter()
+                .all(|float| from_ordered(ordered(*float)).to_bits() == float.to_bits())
+        );
+    }
+
+    #[test]
+    fn a_wide_gap_is_a_space_where_letters_are_spaced_out() {
+        let glyph = |x: f32| Glyph {
+            ch: 'a',
+            x,
+            y: 0.0,
+            advance: 5.0,
+            size: 10.0,
+            font: 0,
+            direction: Direction::East,
+            tag: 0,
+        };
+        let text = |steps: &[f32]| {
+            let mut x = 0.0;
+            let glyphs: Vec<Glyph> = std::iter::once(&0.0)
+                .chain(steps)
+                .map(|step| {
+                    x += step;
+                    glyph(x)
+                })
+                .collect();
+            let parts: Vec<(&Glyph, bool)> = glyphs.iter().map(|glyph| (glyph, false)).collect();
+            text_of(&parts, &Frame::new(Direction::East, 400.0, 600.0), &[]).0
+        };
+        assert_eq!(text(&[5.0, 5.0, 7.0, 5.0, 5.0, 5.0, 5.0]), "aaa aaaaa");
+        assert_eq!(text(&[8.0, 8.0, 13.0, 8.0, 8.0, 8.0, 8.0]), "aaa aaaaa");
+        assert_eq!(text(&[5.0, 5.0, 6.3, 5.0, 5.0, 6.3, 5.0, 5.0]), "aaa aaa aaa");
+    }
 }

@@ -1,8 +1,6 @@
 //! Text that is on a page but that nobody sees: outside the page, clipped away, invisible or white on
 //! white with nothing behind it.
 
-use hayro_interpret::color::Color;
-
 use super::engine::Direction;
 
 /// Bands and cells the page is divided into to know where something is painted.
@@ -11,10 +9,6 @@ const CELLS: usize = 128;
 const CLIP_MARGIN: f32 = 1.0;
 /// Nesting of clips that is followed; deeper ones narrow nothing.
 const MAX_CLIPS: usize = 4096;
-/// Fills this light are white.
-const WHITE: u8 = 250;
-/// Inks this thin are white.
-const FAINT: f32 = 0.02;
 
 /// Characters nobody sees, counted by reason. Blanks are not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -143,20 +137,6 @@ pub(super) enum Shade {
     White,
     Clear,
     Other,
-}
-
-/// The shade of a colour. Four components are inks, and are not turned into light: setting that up takes
-/// longer than many a page.
-pub(super) fn shade(colour: &Color) -> Shade {
-    if let [c, m, y, k] = colour.components() {
-        let blank = [c, m, y, k].iter().all(|ink| **ink <= FAINT);
-        return if blank { Shade::White } else { Shade::Other };
-    }
-    match colour.to_rgba().to_rgba8() {
-        [.., 0] => Shade::Clear,
-        [r, g, b, _] if r >= WHITE && g >= WHITE && b >= WHITE => Shade::White,
-        _ => Shade::Other,
-    }
 }
 
 #[cfg(test)]

@@ -1,20 +1,20 @@
 //! Curves and slanted lines: what drawings are made of, and rules, boxes and shades are not.
 
 use hayro_interpret::kurbo::{self, BezPath, PathEl, Point};
-use hayro_interpret::{DrawProps, Paint};
 
 use super::super::drawings::MAX_SHAPES;
-use super::super::visibility::{Shade, shade};
+use super::super::interpret::colour::Colour;
+use super::super::visibility::Shade;
 use super::GlyphDevice;
 
 impl GlyphDevice<'_, '_> {
     /// Keeps the box of a curve or slanted line, as far as it is seen.
-    pub(super) fn push_shape(&mut self, bbox: kurbo::Rect, props: &DrawProps<'_>) {
+    pub(super) fn push_shape(&mut self, bbox: kurbo::Rect, colour: &Colour) {
         let page = kurbo::Rect::new(0.0, 0.0, f64::from(self.content.width), f64::from(self.content.height));
         let shown = bbox.intersect(page);
         let [x0, y0, x1, y1] = [shown.x0, shown.y0, shown.x1, shown.y1].map(|v| v as f32);
         let is_outside = bbox.x1 < 0.0 || bbox.y1 < 0.0 || bbox.x0 > page.x1 || bbox.y0 > page.y1;
-        let is_white = matches!(&props.paint, Paint::Color(colour) if shade(colour) == Shade::White);
+        let is_white = colour.shade() == Shade::White;
         if self.content.shapes.len() < MAX_SHAPES
             && bbox.area().is_finite()
             && !is_outside
