@@ -239,7 +239,8 @@ fn stands_apart(above: Option<&&Block>, block: &Block, next: &Block) -> bool {
     let ended = |above: &&Block| {
         above.table.is_some()
             || above.text.ends_with(['.', '!', '?', ':', '。', '！', '？'])
-            || above.size > LARGER * block.size
+            // Below a figure there may be its unit.
+            || (above.size > LARGER * block.size && above.text.chars().any(char::is_alphabetic))
     };
     let room = next.bbox[1] - block.bbox[3];
     above.is_some_and(ended)
