@@ -247,3 +247,33 @@ fn a_section_number_and_a_date_above_the_words_belong_to_the_heading() {
     );
     assert_eq!(title_texts(&page("2,300")), ["Terms of it and Words"]);
 }
+
+#[test]
+fn tags_that_make_headings_of_everything_are_not_believed() {
+    let page = |lines: usize| {
+        let mut content = String::new();
+        let mut tree = String::new();
+        for id in 0..lines {
+            let text = format!("So it is in {id} that {PROSE}");
+            let line = show('F', 10.0, 40.0, 540.0 - 22.0 * id as f32, &text);
+            content += &format!("/H1 << /MCID {id} >> BDC {line} EMC\n");
+            tree += &format!("<< /S /H1 /K [{id}] /Pg 6 0 R >> ");
+        }
+        let root = format!("/StructTreeRoot << /Type /StructTreeRoot /K [{tree}] >>");
+        title_texts(&read(PdfBuilder::new().page(&content, "").catalog(&root))).len()
+    };
+    assert_eq!(page(22), 0);
+    assert_eq!(page(2), 2);
+}
+
+#[test]
+fn a_broken_word_joins_the_lines_of_a_title() {
+    let content = show('F', 18.0, 40.0, 560.0, "The synthesis of ether com-")
+        + &show('F', 18.0, 40.0, 520.0, "pounds")
+        + &show('F', 12.0, 40.0, 480.0, "Maria Gomez")
+        + &show('F', 10.0, 40.0, 465.0, "Institute of Chemistry, Faro")
+        + &show('B', 10.0, 40.0, 440.0, "Scheme 1. Ways to the compounds")
+        + &prose(420.0, 4);
+    let document = read(PdfBuilder::new().page(&content, ""));
+    assert_eq!(title_texts(&document), ["The synthesis of ether compounds"]);
+}

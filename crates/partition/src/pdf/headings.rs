@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::block::Block;
-use super::byline::{Names, names};
+use super::byline::{Names, is_address, is_affiliation, names};
 use super::engine::TagKind;
 use super::levels::{Bookmarks, number_depth};
 use super::roles::{Body, is_caption};
@@ -15,6 +15,8 @@ use super::text::{Marker, is_date};
 const LARGER: f32 = 1.13;
 /// Longest text, in bytes, that a tag makes a heading.
 const MAX_TAGGED_HEADING: usize = 400;
+/// Bytes of text tagged as headings from which on there may be too much of it.
+const MIN_WILD: usize = 1000;
 /// Most words of a heading that is no larger than the text.
 const MAX_WORDS: usize = 18;
 /// Lines between a title and the names of its authors at most.
@@ -125,7 +127,7 @@ fn drop_bylines(blocks: &[&Block], evidence: &mut [Evidence], body: Body, bookma
         let titled = above.any(|(above, &evidence)| evidence == Evidence::Strong && titles(above, block));
         let mailed = || {
             let next = blocks.get(index + 1);
-            next.is_some_and(|next| !next.text.contains(' ') && next.text.contains('@'))
+            next.is_some_and(|next| !next.text.contains(' ') && next.text.contains('@') || is_affiliation(&next.text))
         };
         let authors = match names(&block.text) {
             Some(Names::Initials) => true,
@@ -175,12 +177,16 @@ fn titles(above: &Block, below: &Block) -> bool {
 fn judge_by_tags(blocks: &[&Block], evidence: &mut [Evidence], set: &[Evidence], bookmarks: &Bookmarks) {
     let text = || blocks.iter().filter(|block| block.table.is_none());
     let chars = |blocks: &mut dyn Iterator<Item = &&Block>| blocks.map(|block| block.text.len()).sum::<usize>();
+    let is_heading = |block: &&&Block| matches!(block.tag, TagKind::Heading(_));
     let tagged = chars(&mut text().filter(|block| block.tag != TagKind::None));
-    let headings = text().filter(|block| matches!(block.tag, TagKind::Heading(_))).count();
+    let headings = text().filter(is_heading).count();
     let trusted = headings >= 2 && headings * 2 < text().count().max(4) && tagged * 10 > chars(&mut text()) * 9;
+    // Some programs, and people, make headings of everything.
+    let headed = chars(&mut text().filter(is_heading));
+    let wild = headed > MIN_WILD && headed * 2 > tagged;
     for ((block, evidence), &set) in blocks.iter().zip(evidence).zip(set) {
         match block.tag {
-            TagKind::Heading(_) if block.text.len() <= MAX_TAGGED_HEADING && block.table.is_none() => {
+            TagKind::Heading(_) if !wild && block.text.len() <= MAX_TAGGED_HEADING && block.table.is_none() => {
                 *evidence = Evidence::Strong;
             }
             TagKind::Paragraph | TagKind::ListItem | TagKind::Caption | TagKind::Note | TagKind::Other
@@ -334,7 +340,7 @@ fn heading_evidence(block: &Block, body: Body) -> Evidence {
     if text.ends_with([',', ';']) || (text.ends_with(':') && !larger) || is_caption(text) {
         return Evidence::None;
     }
-    if is_date(text) {
+    if is_date(text) || is_address(text) {
         return Evidence::None;
     }
     if (block.monospace && !body.monospace && ratio < 1.3) || (words == 1 && text.contains('@')) {

@@ -127,6 +127,16 @@ pub(super) fn is_caption(text: &str) -> bool {
             | "tabla"
             | "tabela"
             | "exhibit"
+            | "scheme"
+            | "schema"
+            | "schéma"
+            | "chart"
+            | "graph"
+            | "grafik"
+            | "gráfico"
+            | "plate"
+            | "listing"
+            | "algorithm"
     );
     named
         && words.next().is_some_and(|number| {
