@@ -277,3 +277,37 @@ fn a_broken_word_joins_the_lines_of_a_title() {
     let document = read(PdfBuilder::new().page(&content, ""));
     assert_eq!(title_texts(&document), ["The synthesis of ether compounds"]);
 }
+
+#[test]
+fn a_page_of_larger_text_is_no_page_of_headings() {
+    let sentence = "The plaintiff has said on the day of it that the sum is due.";
+    let mut letter = show('B', 12.0, 20.0, 560.0, "Complaint");
+    for line in 0..12 {
+        letter += &show('F', 12.0, 20.0, 530.0 - 40.0 * line as f32, sentence);
+    }
+    let mut builder = PdfBuilder::new().page(&letter, "");
+    for _ in 0..3 {
+        let mut small = String::new();
+        for line in 0..60 {
+            small += &show('F', 7.0, 40.0, 570.0 - 8.5 * line as f32, PROSE);
+        }
+        builder = builder.page(&small, "");
+    }
+    assert_eq!(title_texts(&read(builder)), ["Complaint"]);
+}
+
+#[test]
+fn a_broken_word_joins_a_title_that_is_wider_than_its_rest() {
+    let mut content = show('B', 14.0, 30.0, 560.0, "The synthesis of the many ethers and com-")
+        + &show('B', 14.0, 30.0, 543.0, "pounds of it");
+    for line in 0..12 {
+        let text = "and a line of the column here";
+        let y = 500.0 - 12.0 * line as f32;
+        content += &(show('F', 9.0, 30.0, y, text) + &show('F', 9.0, 210.0, y + 40.0, text));
+    }
+    let found = read(PdfBuilder::new().page(&content, ""));
+    assert_eq!(
+        title_texts(&found),
+        ["The synthesis of the many ethers and compounds of it"]
+    );
+}

@@ -15,6 +15,9 @@ use super::text::{Marker, is_date};
 const LARGER: f32 = 1.13;
 /// Longest text, in bytes, that a tag makes a heading.
 const MAX_TAGGED_HEADING: usize = 400;
+/// Bytes of a page from which on its text may be set otherwise than the document's, and percentage of that text.
+const MIN_PAGE: usize = 500;
+const PAGE_BODY: usize = 60;
 /// Bytes of text tagged as headings from which on there may be too much of it.
 const MIN_WILD: usize = 1000;
 /// Most words of a heading that is no larger than the text.
@@ -22,12 +25,14 @@ const MAX_WORDS: usize = 18;
 /// Lines between a title and the names of its authors at most.
 const TITLE_BLOCK: usize = 6;
 
-/// Says of each block of a document, given in reading order, whether it is a heading.
-pub(super) fn headings(blocks: &[&Block], body: Body, bookmarks: &Bookmarks) -> Vec<bool> {
+/// Says of each block of a document, given in reading order with its page, whether it is a heading.
+pub(super) fn headings(blocks: &[&Block], pages: &[usize], body: Body, bookmarks: &Bookmarks) -> Vec<bool> {
     let prose = Prose::new(blocks);
+    let bodies = bodies(blocks, pages, body);
     let set: Vec<Evidence> = blocks
         .iter()
-        .map(|block| match heading_evidence(block, body) {
+        .zip(&bodies)
+        .map(|(block, &here)| match heading_evidence(block, here) {
             Evidence::Strong if prose.is_set_as(block, body) => Evidence::None,
             evidence => evidence,
         })
@@ -43,7 +48,7 @@ pub(super) fn headings(blocks: &[&Block], body: Body, bookmarks: &Bookmarks) -> 
         .collect();
     drop_bylines(blocks, &mut evidence, body, bookmarks);
     drop_fields(blocks, &mut evidence, bookmarks);
-    judge_by_what_follows(blocks, &mut evidence, body, bookmarks);
+    judge_by_what_follows(blocks, &mut evidence, &bodies, bookmarks);
     judge_by_tags(blocks, &mut evidence, &set, bookmarks);
     // Capitals alone make headings only where nothing else does, as in typewritten documents.
     let strong = evidence.iter().filter(|&&e| e == Evidence::Strong).count();
@@ -51,6 +56,28 @@ pub(super) fn headings(blocks: &[&Block], body: Body, bookmarks: &Bookmarks) -> 
         .iter()
         .map(|&e| e == Evidence::Strong || (e == Evidence::Weak && strong <= 1))
         .collect()
+}
+
+/// For each block, how the text around it is set: as in the document, unless nearly all of its page is larger, as
+/// in a letter before pages of small print.
+fn bodies(blocks: &[&Block], pages: &[usize], body: Body) -> Vec<Body> {
+    // By page, the characters of each size in quarters of a point.
+    let mut sizes: BTreeMap<usize, BTreeMap<u32, usize>> = BTreeMap::new();
+    for (block, page) in blocks.iter().zip(pages).filter(|(block, _)| block.table.is_none()) {
+        let counts = sizes.entry(*page).or_default();
+        *counts.entry(Prose::key(block.size)).or_default() += block.text.len();
+    }
+    let usual = |counts: &BTreeMap<u32, usize>| {
+        let all: usize = counts.values().sum();
+        let (key, most) = counts.iter().max_by_key(|&(_, count)| count)?;
+        (all >= MIN_PAGE && most * 100 >= all * PAGE_BODY).then_some(*key as f32 / 4.0)
+    };
+    let usual: BTreeMap<usize, Option<f32>> = sizes.iter().map(|(page, counts)| (*page, usual(counts))).collect();
+    let here = |page: &usize| match usual.get(page).copied().flatten() {
+        Some(size) if size > body.size => Body { size, ..body },
+        _ => body,
+    };
+    pages.iter().map(here).collect()
 }
 
 /// How running text is set: whatever looks the same is no heading for its size.
@@ -202,13 +229,15 @@ fn judge_by_tags(blocks: &[&Block], evidence: &mut [Evidence], set: &[Evidence],
 /// What a block is can depend on the next: a label in the type of the text it stands before is no heading, but
 /// above a heading it is one; a large number above a heading is a part of it; and a bold line above a paragraph in
 /// smaller type than the rest is the paragraph's heading.
-fn judge_by_what_follows(blocks: &[&Block], evidence: &mut [Evidence], body: Body, bookmarks: &Bookmarks) {
+fn judge_by_what_follows(blocks: &[&Block], evidence: &mut [Evidence], bodies: &[Body], bookmarks: &Bookmarks) {
     for index in (0..blocks.len().saturating_sub(1)).rev() {
         let (Some(block), Some(next)) = (blocks.get(index), blocks.get(index + 1)) else {
             continue;
         };
         let followed_by = evidence.get(index + 1).copied().unwrap_or(Evidence::None);
-        let Some(slot) = evidence.get_mut(index) else { continue };
+        let (Some(slot), Some(&body)) = (evidence.get_mut(index), bodies.get(index)) else {
+            continue;
+        };
         let label = block.text.ends_with(':')
             && followed_by == Evidence::None
             && block.size < 1.05 * next.size

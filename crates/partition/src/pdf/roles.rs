@@ -92,7 +92,7 @@ impl BodyCount {
 /// Decides on all blocks of a document, given in reading order with the index of their pages.
 pub(super) fn roles(blocks: &[&Block], pages: &[usize], body: Body, outline: &[OutlineEntry]) -> Vec<Role> {
     let bookmarks = Bookmarks::new(outline);
-    let headings = headings(blocks, body, &bookmarks);
+    let headings = headings(blocks, pages, body, &bookmarks);
     let depths = depths(blocks, pages, &headings, &bookmarks);
     blocks
         .iter()
