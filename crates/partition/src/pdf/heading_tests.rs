@@ -311,3 +311,23 @@ fn a_broken_word_joins_a_title_that_is_wider_than_its_rest() {
         ["The synthesis of the many ethers and compounds of it"]
     );
 }
+
+#[test]
+fn roman_numbers_make_headings_of_capitals_and_of_their_kin() {
+    let page = |first: &str| {
+        let content = show('B', 16.0, 40.0, 570.0, "The plan of the year")
+            + &show('B', 12.0, 40.0, 550.0, "Its summary")
+            + &prose(530.0, 3)
+            + &show('F', 10.0, 150.0, 480.0, first)
+            + &prose(460.0, 3)
+            + &show('F', 10.0, 150.0, 410.0, "II. RESULTS")
+            + &prose(390.0, 3)
+            + &show('F', 10.0, 150.0, 340.0, "REFERENCES")
+            + &prose(320.0, 3);
+        read(PdfBuilder::new().page(&content, ""))
+    };
+    let found = page("I. METHODS");
+    let texts = title_texts(&found);
+    assert_eq!(texts[2..], ["I. METHODS", "II. RESULTS", "REFERENCES"]);
+    assert_eq!(title_texts(&page("METHODS AND ALL"))[2..], ["II. RESULTS"]);
+}

@@ -50,6 +50,7 @@ pub(super) fn headings(blocks: &[&Block], pages: &[usize], body: Body, bookmarks
     drop_fields(blocks, &mut evidence, bookmarks);
     judge_by_what_follows(blocks, &mut evidence, &bodies, bookmarks);
     judge_by_tags(blocks, &mut evidence, &set, bookmarks);
+    raise_kin(blocks, &mut evidence);
     // Capitals alone make headings only where nothing else does, as in typewritten documents.
     let strong = evidence.iter().filter(|&&e| e == Evidence::Strong).count();
     evidence
@@ -132,6 +133,30 @@ pub(super) fn is_running_text(block: &Block) -> bool {
     });
     let unspaced = block.text.chars().filter(|&ch| is_unspaced(ch)).count();
     block.table.is_none() && !block.tabular && block.lines >= 2 && (small >= 10 && small > capital || unspaced >= 60)
+}
+
+/// `IV. RESULTS`.
+fn has_roman_number(text: &str) -> bool {
+    let number = text.split_once(". ").map_or("", |(number, _)| number);
+    (1..=5).contains(&number.len()) && number.bytes().all(|b| matches!(b, b'I' | b'V' | b'X'))
+}
+
+/// Capitals in the type of several headings in capitals are headings too, as `REFERENCES` after numbered sections.
+fn raise_kin(blocks: &[&Block], evidence: &mut [Evidence]) {
+    let style = |block: &Block| (Prose::key(block.size), block.font);
+    let mut kin: BTreeMap<(u32, u16), usize> = BTreeMap::new();
+    for (block, evidence) in blocks.iter().zip(evidence.iter()) {
+        if *evidence == Evidence::Strong && has_roman_number(&block.text) {
+            *kin.entry(style(block)).or_default() += 1;
+        }
+    }
+    for (block, evidence) in blocks.iter().zip(evidence) {
+        let alone = block.lines == 1 && !block.tabular && block.table.is_none() && block.marker.is_none();
+        let letters = block.text.chars().all(|ch| ch.is_uppercase() || ch == ' ') && block.text.len() >= 6;
+        if alone && letters && kin.get(&style(block)).is_some_and(|&count| count >= 2) {
+            *evidence = Evidence::Strong;
+        }
+    }
 }
 
 /// Nothing but capitals.
@@ -389,7 +414,7 @@ fn heading_evidence(block: &Block, body: Body) -> Evidence {
     let code = text.contains(['_', '=', '<', '{', ';']);
     let caps = letters >= 4 && !code && words <= 10 && ratio >= 0.95 && is_shouted(text);
     let numbered = number_depth(text).is_some() && words <= 16 && (block.italic || bold || larger || caps);
-    if larger || bold || numbered || (caps && block.font != body.font && block.lines <= 3) {
+    if larger || bold || numbered || (caps && (has_roman_number(text) || block.font != body.font && block.lines <= 3)) {
         if small { Evidence::Small } else { Evidence::Strong }
     } else if caps && block.lines <= 2 && words >= 2 && !body.bold {
         Evidence::Weak
