@@ -187,6 +187,10 @@ fn starts_block(current: &[&Line], last: &Line, line: &Line, next: Option<&Line>
     if line.size.max(last.size) > SIZE_CHANGE * line.size.min(last.size) {
         return true;
     }
+    // A word that is broken goes on, however wide the lines are set.
+    if breaks_word(last, line) && step < 2.6 * size {
+        return false;
+    }
     // A section number, and a date with it, above the words of its heading.
     if line.bold && step < 1.6 * size && (line.x0() - last.x0()).abs() < size && is_section_number(current) {
         return false;
@@ -295,6 +299,18 @@ fn is_bold(lines: &[&Line]) -> bool {
 /// How a line starts when it begins a list item.
 fn marker_of(line: &Line) -> Option<Marker> {
     marker(&line.text).or(line.counted.then_some(Marker::Number))
+}
+
+/// Whether a word of a heading goes on in the next line.
+fn breaks_word(last: &Line, line: &Line) -> bool {
+    let before = last.text.strip_suffix(['-', '\u{AD}']);
+    before.is_some_and(|text| text.ends_with(char::is_lowercase))
+        && line.text.starts_with(char::is_lowercase)
+        && (0.97..1.03).contains(&(line.size / last.size))
+        && last.bold == line.bold
+        && last.cells == 1
+        && line.cells == 1
+        && last.x0().max(line.x0()) < last.x1().min(line.x1())
 }
 
 /// A line of boxes to tick.

@@ -1,4 +1,4 @@
-//! Names of persons, as they stand below titles.
+//! Names of persons and where they are, as they stand below titles.
 
 /// Most words of one name.
 const MAX_WORDS: usize = 5;
@@ -60,6 +60,38 @@ pub(super) fn names(text: &str) -> Option<Names> {
     }
 }
 
+/// `Department of Physics, University of Ghent`.
+pub(super) fn is_affiliation(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    let places = [
+        "universi",
+        "institut",
+        "department",
+        "laborator",
+        "college",
+        "hospital",
+        "school of",
+        "faculty",
+    ];
+    places.iter().any(|place| lower.contains(place))
+}
+
+/// A street with its number before it and a postal code: `140 Canal Street, Northport 069123`.
+pub(super) fn is_address(text: &str) -> bool {
+    let mut words = text.split_whitespace();
+    let number = words
+        .next()
+        .is_some_and(|word| (1..=5).contains(&word.len()) && word.bytes().all(|b| b.is_ascii_digit()));
+    // Years with a dash are none.
+    let is_code = |word: &str| {
+        let word = word.trim_matches([',', '.']);
+        let digits = word.bytes().filter(u8::is_ascii_digit).count();
+        let plain = word.bytes().all(|b| b.is_ascii_digit() || b == b'-');
+        plain && (5..=6).contains(&digits) && !word.starts_with('-')
+    };
+    number && text.split_whitespace().count() >= 4 && words.any(is_code)
+}
+
 /// `Miller`, `O'Neill`, `Jean-Luc`.
 fn is_whole(word: &str) -> bool {
     word.starts_with(char::is_uppercase) && word.chars().any(char::is_lowercase) && !word.contains('.')
@@ -93,6 +125,23 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(names(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn addresses_are_told_from_numbered_headings() {
+        for text in [
+            "66 Harbour Road, Northport 110-123 Norland",
+            "140 Canal Street Mill Building 069123",
+        ] {
+            assert!(is_address(text), "{text}");
+        }
+        for text in [
+            "1 Results of 2019-2020 and after",
+            "12 RULES Part 7",
+            "2.1 Form 12345 and others",
+        ] {
+            assert!(!is_address(text), "{text}");
         }
     }
 }

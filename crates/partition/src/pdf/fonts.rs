@@ -162,9 +162,13 @@ pub(super) fn styled(name: String) -> Font {
     let bold = (has(&["bold", "black", "heavy", "-demi", "-medi", "extrabd", "semibd"]) && !has(&["medium"]))
         || has(&["-bd", ",bd"])
         || tex_bold.iter().any(|prefix| lower.starts_with(prefix));
+    let tex_italic = ["reguital", "mediital", "boldital", "demiital"];
     Font {
         bold,
-        italic: has(&["italic", "oblique", "-ital", "slanted"]) || lower.starts_with("cmti"),
+        italic: has(&["italic", "oblique", "-ital", "slanted"])
+            || has(&tex_italic)
+            || lower.ends_with("-it")
+            || lower.starts_with("cmti"),
         monospace: has(&[
             "courier",
             "mono",
@@ -229,6 +233,9 @@ mod tests {
         assert!(styled("CMBX12".into()).bold);
         assert!(styled("NimbusRomNo9L-Medi".into()).bold);
         assert!(!styled("Roboto-Medium".into()).bold);
+        assert!(styled("NimbusRomNo9L-ReguItal".into()).italic);
+        assert!(styled("MinionPro-It".into()).italic);
+        assert!(!styled("DigitalSans-Regular".into()).italic);
         assert!(styled("CMTT10".into()).monospace);
         assert!(!styled("CMR10".into()).bold);
     }

@@ -247,3 +247,87 @@ fn a_section_number_and_a_date_above_the_words_belong_to_the_heading() {
     );
     assert_eq!(title_texts(&page("2,300")), ["Terms of it and Words"]);
 }
+
+#[test]
+fn tags_that_make_headings_of_everything_are_not_believed() {
+    let page = |lines: usize| {
+        let mut content = String::new();
+        let mut tree = String::new();
+        for id in 0..lines {
+            let text = format!("So it is in {id} that {PROSE}");
+            let line = show('F', 10.0, 40.0, 540.0 - 22.0 * id as f32, &text);
+            content += &format!("/H1 << /MCID {id} >> BDC {line} EMC\n");
+            tree += &format!("<< /S /H1 /K [{id}] /Pg 6 0 R >> ");
+        }
+        let root = format!("/StructTreeRoot << /Type /StructTreeRoot /K [{tree}] >>");
+        title_texts(&read(PdfBuilder::new().page(&content, "").catalog(&root))).len()
+    };
+    assert_eq!(page(22), 0);
+    assert_eq!(page(2), 2);
+}
+
+#[test]
+fn a_broken_word_joins_the_lines_of_a_title() {
+    let content = show('F', 18.0, 40.0, 560.0, "The synthesis of ether com-")
+        + &show('F', 18.0, 40.0, 520.0, "pounds")
+        + &show('F', 12.0, 40.0, 480.0, "Maria Gomez")
+        + &show('F', 10.0, 40.0, 465.0, "Institute of Chemistry, Faro")
+        + &show('B', 10.0, 40.0, 440.0, "Scheme 1. Ways to the compounds")
+        + &prose(420.0, 4);
+    let document = read(PdfBuilder::new().page(&content, ""));
+    assert_eq!(title_texts(&document), ["The synthesis of ether compounds"]);
+}
+
+#[test]
+fn a_page_of_larger_text_is_no_page_of_headings() {
+    let sentence = "The plaintiff has said on the day of it that the sum is due.";
+    let mut letter = show('B', 12.0, 20.0, 560.0, "Complaint");
+    for line in 0..12 {
+        letter += &show('F', 12.0, 20.0, 530.0 - 40.0 * line as f32, sentence);
+    }
+    let mut builder = PdfBuilder::new().page(&letter, "");
+    for _ in 0..3 {
+        let mut small = String::new();
+        for line in 0..60 {
+            small += &show('F', 7.0, 40.0, 570.0 - 8.5 * line as f32, PROSE);
+        }
+        builder = builder.page(&small, "");
+    }
+    assert_eq!(title_texts(&read(builder)), ["Complaint"]);
+}
+
+#[test]
+fn a_broken_word_joins_a_title_that_is_wider_than_its_rest() {
+    let mut content = show('B', 14.0, 30.0, 560.0, "The synthesis of the many ethers and com-")
+        + &show('B', 14.0, 30.0, 543.0, "pounds of it");
+    for line in 0..12 {
+        let text = "and a line of the column here";
+        let y = 500.0 - 12.0 * line as f32;
+        content += &(show('F', 9.0, 30.0, y, text) + &show('F', 9.0, 210.0, y + 40.0, text));
+    }
+    let found = read(PdfBuilder::new().page(&content, ""));
+    assert_eq!(
+        title_texts(&found),
+        ["The synthesis of the many ethers and compounds of it"]
+    );
+}
+
+#[test]
+fn roman_numbers_make_headings_of_capitals_and_of_their_kin() {
+    let page = |first: &str| {
+        let content = show('B', 16.0, 40.0, 570.0, "The plan of the year")
+            + &show('B', 12.0, 40.0, 550.0, "Its summary")
+            + &prose(530.0, 3)
+            + &show('F', 10.0, 150.0, 480.0, first)
+            + &prose(460.0, 3)
+            + &show('F', 10.0, 150.0, 410.0, "II. RESULTS")
+            + &prose(390.0, 3)
+            + &show('F', 10.0, 150.0, 340.0, "REFERENCES")
+            + &prose(320.0, 3);
+        read(PdfBuilder::new().page(&content, ""))
+    };
+    let found = page("I. METHODS");
+    let texts = title_texts(&found);
+    assert_eq!(texts[2..], ["I. METHODS", "II. RESULTS", "REFERENCES"]);
+    assert_eq!(title_texts(&page("METHODS AND ALL"))[2..], ["II. RESULTS"]);
+}

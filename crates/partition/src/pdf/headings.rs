@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::block::Block;
-use super::byline::{Names, names};
+use super::byline::{Names, is_address, is_affiliation, names};
 use super::engine::TagKind;
 use super::levels::{Bookmarks, number_depth};
 use super::roles::{Body, is_caption};
@@ -15,17 +15,24 @@ use super::text::{Marker, is_date};
 const LARGER: f32 = 1.13;
 /// Longest text, in bytes, that a tag makes a heading.
 const MAX_TAGGED_HEADING: usize = 400;
+/// Bytes of a page from which on its text may be set otherwise than the document's, and percentage of that text.
+const MIN_PAGE: usize = 500;
+const PAGE_BODY: usize = 60;
+/// Bytes of text tagged as headings from which on there may be too much of it.
+const MIN_WILD: usize = 1000;
 /// Most words of a heading that is no larger than the text.
 const MAX_WORDS: usize = 18;
 /// Lines between a title and the names of its authors at most.
 const TITLE_BLOCK: usize = 6;
 
-/// Says of each block of a document, given in reading order, whether it is a heading.
-pub(super) fn headings(blocks: &[&Block], body: Body, bookmarks: &Bookmarks) -> Vec<bool> {
+/// Says of each block of a document, given in reading order with its page, whether it is a heading.
+pub(super) fn headings(blocks: &[&Block], pages: &[usize], body: Body, bookmarks: &Bookmarks) -> Vec<bool> {
     let prose = Prose::new(blocks);
+    let bodies = bodies(blocks, pages, body);
     let set: Vec<Evidence> = blocks
         .iter()
-        .map(|block| match heading_evidence(block, body) {
+        .zip(&bodies)
+        .map(|(block, &here)| match heading_evidence(block, here) {
             Evidence::Strong if prose.is_set_as(block, body) => Evidence::None,
             evidence => evidence,
         })
@@ -41,14 +48,37 @@ pub(super) fn headings(blocks: &[&Block], body: Body, bookmarks: &Bookmarks) -> 
         .collect();
     drop_bylines(blocks, &mut evidence, body, bookmarks);
     drop_fields(blocks, &mut evidence, bookmarks);
-    judge_by_what_follows(blocks, &mut evidence, body, bookmarks);
+    judge_by_what_follows(blocks, &mut evidence, &bodies, bookmarks);
     judge_by_tags(blocks, &mut evidence, &set, bookmarks);
+    raise_kin(blocks, &mut evidence);
     // Capitals alone make headings only where nothing else does, as in typewritten documents.
     let strong = evidence.iter().filter(|&&e| e == Evidence::Strong).count();
     evidence
         .iter()
         .map(|&e| e == Evidence::Strong || (e == Evidence::Weak && strong <= 1))
         .collect()
+}
+
+/// For each block, how the text around it is set: as in the document, unless nearly all of its page is larger, as
+/// in a letter before pages of small print.
+fn bodies(blocks: &[&Block], pages: &[usize], body: Body) -> Vec<Body> {
+    // By page, the characters of each size in quarters of a point.
+    let mut sizes: BTreeMap<usize, BTreeMap<u32, usize>> = BTreeMap::new();
+    for (block, page) in blocks.iter().zip(pages).filter(|(block, _)| block.table.is_none()) {
+        let counts = sizes.entry(*page).or_default();
+        *counts.entry(Prose::key(block.size)).or_default() += block.text.len();
+    }
+    let usual = |counts: &BTreeMap<u32, usize>| {
+        let all: usize = counts.values().sum();
+        let (key, most) = counts.iter().max_by_key(|&(_, count)| count)?;
+        (all >= MIN_PAGE && most * 100 >= all * PAGE_BODY).then_some(*key as f32 / 4.0)
+    };
+    let usual: BTreeMap<usize, Option<f32>> = sizes.iter().map(|(page, counts)| (*page, usual(counts))).collect();
+    let here = |page: &usize| match usual.get(page).copied().flatten() {
+        Some(size) if size > body.size => Body { size, ..body },
+        _ => body,
+    };
+    pages.iter().map(here).collect()
 }
 
 /// How running text is set: whatever looks the same is no heading for its size.
@@ -105,6 +135,30 @@ pub(super) fn is_running_text(block: &Block) -> bool {
     block.table.is_none() && !block.tabular && block.lines >= 2 && (small >= 10 && small > capital || unspaced >= 60)
 }
 
+/// `IV. RESULTS`.
+fn has_roman_number(text: &str) -> bool {
+    let number = text.split_once(". ").map_or("", |(number, _)| number);
+    (1..=5).contains(&number.len()) && number.bytes().all(|b| matches!(b, b'I' | b'V' | b'X'))
+}
+
+/// Capitals in the type of several headings in capitals are headings too, as `REFERENCES` after numbered sections.
+fn raise_kin(blocks: &[&Block], evidence: &mut [Evidence]) {
+    let style = |block: &Block| (Prose::key(block.size), block.font);
+    let mut kin: BTreeMap<(u32, u16), usize> = BTreeMap::new();
+    for (block, evidence) in blocks.iter().zip(evidence.iter()) {
+        if *evidence == Evidence::Strong && has_roman_number(&block.text) {
+            *kin.entry(style(block)).or_default() += 1;
+        }
+    }
+    for (block, evidence) in blocks.iter().zip(evidence) {
+        let alone = block.lines == 1 && !block.tabular && block.table.is_none() && block.marker.is_none();
+        let letters = block.text.chars().all(|ch| ch.is_uppercase() || ch == ' ') && block.text.len() >= 6;
+        if alone && letters && kin.get(&style(block)).is_some_and(|&count| count >= 2) {
+            *evidence = Evidence::Strong;
+        }
+    }
+}
+
 /// Nothing but capitals.
 fn is_shouted(text: &str) -> bool {
     !text.chars().any(char::is_lowercase) && text.chars().any(char::is_uppercase)
@@ -125,7 +179,7 @@ fn drop_bylines(blocks: &[&Block], evidence: &mut [Evidence], body: Body, bookma
         let titled = above.any(|(above, &evidence)| evidence == Evidence::Strong && titles(above, block));
         let mailed = || {
             let next = blocks.get(index + 1);
-            next.is_some_and(|next| !next.text.contains(' ') && next.text.contains('@'))
+            next.is_some_and(|next| !next.text.contains(' ') && next.text.contains('@') || is_affiliation(&next.text))
         };
         let authors = match names(&block.text) {
             Some(Names::Initials) => true,
@@ -175,12 +229,16 @@ fn titles(above: &Block, below: &Block) -> bool {
 fn judge_by_tags(blocks: &[&Block], evidence: &mut [Evidence], set: &[Evidence], bookmarks: &Bookmarks) {
     let text = || blocks.iter().filter(|block| block.table.is_none());
     let chars = |blocks: &mut dyn Iterator<Item = &&Block>| blocks.map(|block| block.text.len()).sum::<usize>();
+    let is_heading = |block: &&&Block| matches!(block.tag, TagKind::Heading(_));
     let tagged = chars(&mut text().filter(|block| block.tag != TagKind::None));
-    let headings = text().filter(|block| matches!(block.tag, TagKind::Heading(_))).count();
+    let headings = text().filter(is_heading).count();
     let trusted = headings >= 2 && headings * 2 < text().count().max(4) && tagged * 10 > chars(&mut text()) * 9;
+    // Some programs, and people, make headings of everything.
+    let headed = chars(&mut text().filter(is_heading));
+    let wild = headed > MIN_WILD && headed * 2 > tagged;
     for ((block, evidence), &set) in blocks.iter().zip(evidence).zip(set) {
         match block.tag {
-            TagKind::Heading(_) if block.text.len() <= MAX_TAGGED_HEADING && block.table.is_none() => {
+            TagKind::Heading(_) if !wild && block.text.len() <= MAX_TAGGED_HEADING && block.table.is_none() => {
                 *evidence = Evidence::Strong;
             }
             TagKind::Paragraph | TagKind::ListItem | TagKind::Caption | TagKind::Note | TagKind::Other
@@ -196,13 +254,15 @@ fn judge_by_tags(blocks: &[&Block], evidence: &mut [Evidence], set: &[Evidence],
 /// What a block is can depend on the next: a label in the type of the text it stands before is no heading, but
 /// above a heading it is one; a large number above a heading is a part of it; and a bold line above a paragraph in
 /// smaller type than the rest is the paragraph's heading.
-fn judge_by_what_follows(blocks: &[&Block], evidence: &mut [Evidence], body: Body, bookmarks: &Bookmarks) {
+fn judge_by_what_follows(blocks: &[&Block], evidence: &mut [Evidence], bodies: &[Body], bookmarks: &Bookmarks) {
     for index in (0..blocks.len().saturating_sub(1)).rev() {
         let (Some(block), Some(next)) = (blocks.get(index), blocks.get(index + 1)) else {
             continue;
         };
         let followed_by = evidence.get(index + 1).copied().unwrap_or(Evidence::None);
-        let Some(slot) = evidence.get_mut(index) else { continue };
+        let (Some(slot), Some(&body)) = (evidence.get_mut(index), bodies.get(index)) else {
+            continue;
+        };
         let label = block.text.ends_with(':')
             && followed_by == Evidence::None
             && block.size < 1.05 * next.size
@@ -239,7 +299,8 @@ fn stands_apart(above: Option<&&Block>, block: &Block, next: &Block) -> bool {
     let ended = |above: &&Block| {
         above.table.is_some()
             || above.text.ends_with(['.', '!', '?', ':', '。', '！', '？'])
-            || above.size > LARGER * block.size
+            // Below a figure there may be its unit.
+            || (above.size > LARGER * block.size && above.text.chars().any(char::is_alphabetic))
     };
     let room = next.bbox[1] - block.bbox[3];
     above.is_some_and(ended)
@@ -333,7 +394,7 @@ fn heading_evidence(block: &Block, body: Body) -> Evidence {
     if text.ends_with([',', ';']) || (text.ends_with(':') && !larger) || is_caption(text) {
         return Evidence::None;
     }
-    if is_date(text) {
+    if is_date(text) || is_address(text) {
         return Evidence::None;
     }
     if (block.monospace && !body.monospace && ratio < 1.3) || (words == 1 && text.contains('@')) {
@@ -353,7 +414,7 @@ fn heading_evidence(block: &Block, body: Body) -> Evidence {
     let code = text.contains(['_', '=', '<', '{', ';']);
     let caps = letters >= 4 && !code && words <= 10 && ratio >= 0.95 && is_shouted(text);
     let numbered = number_depth(text).is_some() && words <= 16 && (block.italic || bold || larger || caps);
-    if larger || bold || numbered || (caps && block.font != body.font && block.lines <= 3) {
+    if larger || bold || numbered || (caps && (has_roman_number(text) || block.font != body.font && block.lines <= 3)) {
         if small { Evidence::Small } else { Evidence::Strong }
     } else if caps && block.lines <= 2 && words >= 2 && !body.bold {
         Evidence::Weak

@@ -19,7 +19,11 @@ pub(super) fn join_paragraphs(pages: &mut [Vec<(Frame, Block)>]) {
         for (frame, block) in page.drain(..) {
             let open = before(&mut joined, &block);
             match open {
-                Some((other, a)) if *other == frame && begins_column(a, &block) && runs_on(a, &block) => {
+                Some((other, a))
+                    if *other == frame
+                        && (begins_column(a, &block) || breaks_word(a, &block))
+                        && runs_on(a, &block) =>
+                {
                     append_line(&mut a.text, &block.text);
                     place(a, index);
                     a.places.push((index, block.bbox));
@@ -70,6 +74,16 @@ fn before<'b>(blocks: &'b mut [(Frame, Block)], block: &Block) -> Option<&'b mut
 /// Whether `b` stands beside or above the end of `a`, where the next column begins.
 fn begins_column(a: &Block, b: &Block) -> bool {
     b.bbox[1] < a.bbox[1].max(a.bbox[3] - 1.0)
+}
+
+/// Whether a word at the end of `a` goes on in `b` right below, as in a title over a column and more.
+fn breaks_word(a: &Block, b: &Block) -> bool {
+    let below = b.bbox[1] - a.bbox[3];
+    let broken = a
+        .text
+        .strip_suffix('-')
+        .is_some_and(|text| text.ends_with(char::is_lowercase));
+    broken && b.text.starts_with(char::is_lowercase) && (-0.3 * a.size..a.size).contains(&below)
 }
 
 /// Whether `b` goes on in the middle of a sentence of `a`, in the same type.

@@ -92,7 +92,7 @@ impl BodyCount {
 /// Decides on all blocks of a document, given in reading order with the index of their pages.
 pub(super) fn roles(blocks: &[&Block], pages: &[usize], body: Body, outline: &[OutlineEntry]) -> Vec<Role> {
     let bookmarks = Bookmarks::new(outline);
-    let headings = headings(blocks, body, &bookmarks);
+    let headings = headings(blocks, pages, body, &bookmarks);
     let depths = depths(blocks, pages, &headings, &bookmarks);
     blocks
         .iter()
@@ -127,6 +127,16 @@ pub(super) fn is_caption(text: &str) -> bool {
             | "tabla"
             | "tabela"
             | "exhibit"
+            | "scheme"
+            | "schema"
+            | "schéma"
+            | "chart"
+            | "graph"
+            | "grafik"
+            | "gráfico"
+            | "plate"
+            | "listing"
+            | "algorithm"
     );
     named
         && words.next().is_some_and(|number| {

@@ -346,8 +346,12 @@ impl<'a> Structure<'a> {
             if path.len() > MAX_DEPTH {
                 break;
             }
-            let number = above;
-            next = element.get::<Dict<'a>>(P).map(|parent| (parent, number));
+            // What has many elements below it is large, and is not read for each of them.
+            if let Some(known) = self.known.get(&above).filter(|_| above > 0) {
+                tag = *known;
+                break;
+            }
+            next = element.get::<Dict<'a>>(P).map(|parent| (parent, above));
         }
         for (name, number) in path.into_iter().rev() {
             tag = child_tag(&name, tag, number);

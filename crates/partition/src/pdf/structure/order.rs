@@ -18,6 +18,8 @@ pub(super) struct TreeOrder<'a> {
     xref: &'a XRef,
     /// By the number of an element, the places of the elements below it.
     kids: HashMap<u32, HashMap<u32, u32>>,
+    /// The places of elements that have others below them: these may be large and are read once.
+    paths: HashMap<u32, Path>,
     /// Entries that were read; enough of them, and the order of the rest is unknown.
     entries: usize,
 }
@@ -30,6 +32,7 @@ impl<'a> TreeOrder<'a> {
         Self {
             xref,
             kids: HashMap::new(),
+            paths: HashMap::new(),
             entries: 0,
         }
     }
@@ -69,7 +72,7 @@ impl<'a> TreeOrder<'a> {
         let mut next = Some(element);
         let mut start: Path = Some(Rc::from([]));
         while let Some(number) = next {
-            if let Some(path) = known.get(&number) {
+            if let Some(path) = known.get(&number).or(self.paths.get(&number)) {
                 start = path.clone();
                 break;
             }
@@ -91,7 +94,11 @@ impl<'a> TreeOrder<'a> {
                 (path, None) => path,
                 (None, _) => None,
             };
-            known.insert(number, path.clone());
+            let paths = match number == element {
+                true => &mut *known,
+                false => &mut self.paths,
+            };
+            paths.insert(number, path.clone());
         }
         path
     }
