@@ -16,6 +16,8 @@ use super::engine::{Font, FontId};
 use loaded::Loaded;
 pub(super) use loaded::Text;
 
+/// Fonts kept loaded from page to page.
+const MAX_LOADED: usize = 120;
 /// Characters a font program's reverse map may hold.
 const MAX_REVERSE_MAP: usize = 70_000;
 
@@ -55,6 +57,14 @@ impl<'a> FontTable<'a> {
 
     pub(super) fn fonts(&self) -> &[Font] {
         &self.fonts
+    }
+
+    /// Forgets what was loaded when that is much: files put together from many others have fonts without end,
+    /// and each holds its program.
+    pub(super) fn bound(&mut self) {
+        if self.loaded.len() > MAX_LOADED {
+            self.unload();
+        }
     }
 
     /// Forgets what was loaded, but not the fonts that have an id.

@@ -193,6 +193,7 @@ impl PageSource for HayroSource<'_> {
 
 impl<'a> HayroSource<'a> {
     fn interpret(&mut self, page: &'a Page<'a>) -> Result<PageContent, Unreadable> {
+        self.fonts.bound();
         let drawn = Drawn::of(page)?;
         let (width, height) = page.render_dimensions();
         let transform = Affine::new(page.initial_transform(true).as_coeffs());

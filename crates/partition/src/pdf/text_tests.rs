@@ -5,7 +5,8 @@ use std::sync::Arc;
 use docmill_model::settings::PartitionOptions;
 
 use super::block::blocks;
-use super::engine::{Direction, Font, PageContent};
+use super::engine::{Direction, Font, PageContent, PageSource};
+use super::hayro::{HayroSource, open};
 use super::segment::segments;
 use super::testing::{PdfBuilder, outline, partition, show, typeset};
 
@@ -282,4 +283,28 @@ fn vertical_lines_are_read_from_right_to_left() {
         .build();
     let found: Vec<String> = elements(&bytes).into_iter().map(|(_, text)| text).collect();
     assert_eq!(found.join("|"), "吾輩は猫である名前はPDFと言う");
+}
+
+#[test]
+fn files_with_fonts_without_end_are_read_to_the_end() {
+    let mut file = PdfBuilder::new();
+    for page in 0..150 {
+        let bold = if page % 2 == 0 { "-Bold" } else { "" };
+        let font = file.object(format!(
+            "<< /Type /Font /Subtype /Type1 /BaseFont /Courier{bold} /Encoding /WinAnsiEncoding /Number {page} >>"
+        ));
+        let content = show('F', 10.0, 40.0, 300.0, &format!("Words of page {page}."));
+        file = file.page_with(&content, &format!("/Resources << /Font << /F {font} 0 R >> >>"));
+    }
+    let pdf = open(&file.build(), None).unwrap().pdf;
+    let mut source = HayroSource::new(&pdf);
+    for page in 0..150 {
+        let content = source.read_page(page).unwrap();
+        let text: String = content.glyphs.iter().map(|glyph| glyph.ch).collect();
+        assert_eq!(text, format!("Words of page {page}."));
+        let font = &source.fonts()[usize::from(content.glyphs[0].font)];
+        assert_eq!((font.bold, font.monospace), (page % 2 == 0, true));
+    }
+    // The one nothing is known of, and the two there are.
+    assert_eq!(source.fonts().len(), 3);
 }
