@@ -167,9 +167,8 @@ fn a_size_that_running_text_has_makes_no_heading() {
 #[test]
 fn a_label_in_capitals_above_a_heading_is_one() {
     let page = |label: &str, below: char| {
-        let content = show('B', 10.0, 40.0, 560.0, label)
-            + &show(below, 10.0, 40.0, 540.0, "Letters Welcome")
-            + &prose(526.0, 4);
+        let content =
+            show('B', 10.0, 40.0, 560.0, label) + &show(below, 10.0, 40.0, 540.0, "Letters Welcome") + &prose(526.0, 4);
         read(PdfBuilder::new().page(&content, ""))
     };
     let found = page("SUNDRY REMARKS:", 'B');
